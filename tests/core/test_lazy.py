@@ -1,4 +1,5 @@
 import difflib
+import random
 import subprocess
 import sys
 
@@ -12,6 +13,14 @@ LATER = {"difflib", "hashlib", "logging", "pprint", "random", "secrets", "numpy.
 def test_a_lazy_module_has_the_names_of_the_module():
     assert lazy.difflib.get_close_matches is difflib.get_close_matches
     assert not hasattr(lazy.difflib, "no_such_name")
+
+
+def test_only_what_does_not_change_is_kept(monkeypatch):
+    assert lazy.random.random is random.random
+    monkeypatch.setattr(random, "a_setting", 1, raising=False)
+    assert lazy.random.a_setting == 1
+    monkeypatch.setattr(random, "a_setting", 2)
+    assert lazy.random.a_setting == 2
 
 
 @pytest.mark.slow

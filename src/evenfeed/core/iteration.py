@@ -53,11 +53,13 @@ class StepRun:
         count: How many there are.
         value: The structure of an element. Each array has a leading axis, with at least `count` entries.
         before: The position before them.
+        device: The device that needs them, if they are on the host.
     """
 
     count: int
     value: Any
     before: Any = None
+    device: Any = None
 
 
 class Iterator(ABC):
@@ -90,7 +92,7 @@ class Iterator(ABC):
         """Resume after the element at which `get_state` was called, in this or another process."""
 
     def peek_run(self, most: int) -> StepRun | None:
-        """Return up to `most` next elements together, on the devices. The position stays before them.
+        """Return up to `most` next elements together. The position stays before them.
 
         None if the next element has to be read by itself: there is no other of its shape, or it is an error.
         """

@@ -47,7 +47,7 @@ class LazyModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(importlib.import_module(self.__name__), name)
-        if callable(value):  # functions do not change; settings may
+        if callable(value) or isinstance(value, ModuleType):  # these do not change; settings may
             self.__dict__[name] = value
         return value
 

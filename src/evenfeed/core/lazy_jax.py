@@ -169,6 +169,8 @@ class _LazyJaxModule(LazyModule):
                 setattr(arrays, graph_member, refusing)
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
+        if name == "config":  # one object, whose attributes are the settings
+            self.__dict__[name] = value
         return value
 
 

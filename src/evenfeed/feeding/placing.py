@@ -77,10 +77,11 @@ class Placing:
             None if column is None else self._steps_on_devices(_filled(column, room), name, scalars)
             for column, name, scalars in zip(columns, self._names, self._are_scalars, strict=True)
         ]
-        return StepRun(count, self._pack(placed))
+        device = self._replicas.local_devices[0] if self._replicas.count == 1 else None
+        return StepRun(count, self._pack(placed), device=device)
 
     def _steps_on_devices(self, column: Array, what: str, scalars: bool) -> Any:
-        array = self._replicas.put_steps(column, what)
+        array: Any = self._replicas.put_steps(column, what)
         count = self._replicas.count
         return array if count == 1 else PerReplica(array=array, count=count, lifted=scalars)
 

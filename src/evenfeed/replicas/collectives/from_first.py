@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, final
+from typing import Any, Final, final
 
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
@@ -11,6 +11,9 @@ from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.tensors.device_arrays import is_traced, unbound
+
+# The name of the equation in a trace, by which `run/needless_copies.py` finds it.
+NAME: Final = "evenfeed_from_first"
 
 
 @final
@@ -31,6 +34,13 @@ class FromFirst(Collective):
         return [_met(seat, array) for array in arrays]
 
     def mapped(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
+        def one(array: Any, index: Any) -> Any:
+            return _first(replicas, index, array)
+
+        one.__name__ = NAME
+        return [jax.jit(one)(array, index) for array in arrays]
+
+    def uneven(self, replicas: Replicas, index: Any, arrays: Sequence[Any]) -> list[Any]:
         return [_first(replicas, index, array) for array in arrays]
 
     def if_equal(self, arrays: Sequence[Any], count: int) -> list[Any]:

@@ -24,7 +24,7 @@ class NotComparable(Exception):  # noqa: N818 - a result, not an error
     """The function cannot be compared with others."""
 
 
-class _Opened(NamedTuple):
+class OpenedFunction(NamedTuple):
     """A function or container: its identity, its parts, and how to rebuild it from other parts."""
 
     label: Any
@@ -47,12 +47,12 @@ def identity(function: Callable[..., Any], arrays: list[Any]) -> Any:
 
 
 def _identity(value: Any, arrays: list[Any], ancestors: tuple[int, ...]) -> Any:
-    if _is_array(value):
+    if is_array(value):
         arrays.append(value)
         return HOLE
     if isinstance(value, Method):  # bound to one object: its function is the same each time
         return constant_key(value.function)
-    found = None if id(value) in ancestors else _opened(value)
+    found = None if id(value) in ancestors else opened(value)
     if found is None:
         return constant_key(value)
     inside = (*ancestors, id(value))
@@ -65,11 +65,11 @@ def replaced(function: Callable[..., Any], arrays: Sequence[Any]) -> Any:
 
 
 def _replaced(value: Any, arrays: Iterator[Any], ancestors: tuple[int, ...]) -> Any:
-    if _is_array(value):
+    if is_array(value):
         return next(arrays)
     if isinstance(value, Method):
         return value
-    found = None if id(value) in ancestors else _opened(value)
+    found = None if id(value) in ancestors else opened(value)
     if found is None:
         return value
     inside = (*ancestors, id(value))
@@ -119,7 +119,7 @@ def _swapped(value: Any, swap: Callable[[Any], Any], ancestors: tuple[int, ...])
     if new is not value:
         return new
     try:
-        found = None if id(value) in ancestors else _opened(value)
+        found = None if id(value) in ancestors else opened(value)
     except NotComparable:  # a copy of it would assign to its own variables
         return value
     if found is None:
@@ -130,16 +130,22 @@ def _swapped(value: Any, swap: Callable[[Any], Any], ancestors: tuple[int, ...])
     return value if same else found.make(parts)
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
+    """Return True if a value in a closure is an argument of the function's program."""
     return value is HOLE or is_tensor_leaf(value)
 
 
-def _opened(value: Any) -> _Opened | None:
+def opened(value: Any) -> OpenedFunction | None:
+    """Return the parts of a function or container; None for other values.
+
+    Raises:
+        NotComparable: The function assigns to variables of an enclosing function.
+    """
     match value:
         case FunctionType():
             return _opened_function(value)
         case MethodType():
-            return _Opened(MethodType, (value.__func__, value.__self__), _method_of)
+            return OpenedFunction(MethodType, (value.__func__, value.__self__), _method_of)
         case Function():
             return _opened_compiled(value)
         case partial():
@@ -152,16 +158,16 @@ def _method_of(parts: Sequence[Any]) -> MethodType:
     return MethodType(parts[0], parts[1])
 
 
-def _opened_compiled(function: Function) -> _Opened:
+def _opened_compiled(function: Function) -> OpenedFunction:
     signature = function.input_signature
 
     def make(parts: Sequence[Any]) -> Function:
         return Function(parts[0], signature)
 
-    return _Opened((Function, repr(signature)), (function.python_function,), make)
+    return OpenedFunction((Function, repr(signature)), (function.python_function,), make)
 
 
-def _opened_tree(value: Any) -> _Opened | None:
+def _opened_tree(value: Any) -> OpenedFunction | None:
     leaves, tree = jax_tree.tree_flatten(value)
     if len(leaves) == 1 and leaves[0] is value:
         return None
@@ -169,18 +175,18 @@ def _opened_tree(value: Any) -> _Opened | None:
     def make(parts: Sequence[Any]) -> Any:
         return jax_tree.tree_unflatten(tree, parts)
 
-    return _Opened(tree, leaves, make)
+    return OpenedFunction(tree, leaves, make)
 
 
-def _opened_function(function: FunctionType) -> _Opened:
+def _opened_function(function: FunctionType) -> OpenedFunction:
     code = function.__code__
     if _assigns_outside(code):
         raise NotComparable
     label = code, id(function.__globals__), tuple(function.__kwdefaults__ or ())
-    return _Opened(label, bound_values(function), partial(with_bound_values, function))
+    return OpenedFunction(label, bound_values(function), partial(with_bound_values, function))
 
 
-def _opened_partial(function: "partial[Any]") -> _Opened:
+def _opened_partial(function: "partial[Any]") -> OpenedFunction:
     names = tuple(function.keywords)
     count = len(function.args)
 
@@ -188,7 +194,7 @@ def _opened_partial(function: "partial[Any]") -> _Opened:
         named = dict(zip(names, parts[1 + count :], strict=True))
         return partial(parts[0], *parts[1 : 1 + count], **named)
 
-    return _Opened(
+    return OpenedFunction(
         (partial, names), [function.func, *function.args, *function.keywords.values()], make
     )
 

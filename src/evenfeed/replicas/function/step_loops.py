@@ -1,8 +1,12 @@
 """`StepLoop`: the program of one step, run many times by one compiled loop."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, final
 
+import numpy as np
+
+from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
@@ -16,7 +20,8 @@ class StepLoop:
     assigns are carried from step to step. The number of steps is an argument: one loop serves all numbers of them.
 
     Args:
-        program: The program of one step. Its arrays are those of the step, the carried ones, and others.
+        program: The program of one step. Its arrays are the number of the step, those of the step, the carried ones,
+            and others.
         carried: For each carried array, the index of the output that is its next value.
         collects: Whether to return the outputs of all steps, stacked, instead of those of the last step.
 
@@ -31,27 +36,43 @@ class StepLoop:
         self._avals: list[Any] = program.closed.out_avals
         self._count = len(self._avals) - len(program.writes)
         self._check_kept()
+        self._is_numbered = 0 in program.uses
+        self._assigned = {id(variable): index for index, variable in enumerate(program.writes)}
+        self._unassigned = [v for v in program.reads if id(v) not in self._assigned]
         shardings = program.output_shardings(stacked=collects)
         self._shardings = shardings
-        self._run: Any = jax.jit(self._loop, out_shardings=shardings)
+        self._run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
+        self._numbers: dict[tuple[int, Any], Any] = {}
+        self._pick: Any = None
 
     def __call__(
-        self, count: int, steps: Sequence[Any], carried: Sequence[Any], others: Sequence[Any]
+        self,
+        numbers: Array,
+        steps: Sequence[Any],
+        carried: Sequence[Any],
+        others: Sequence[Any],
+        device: Any = None,
     ) -> list[Any]:
         """Run the steps, assign the variables, and return the outputs.
 
         Args:
-            count: The number of steps.
-            steps: The arrays of the steps, with a leading axis.
+            numbers: The numbers of the steps.
+            steps: The arrays of the steps, with a leading axis of at least that length.
             carried: The carried arrays before the first step.
             others: The arrays that are the same for all steps.
+            device: The device to run on, if arrays of the steps are on the host.
         """
-        program = self.program
-        reads = [variable.held for variable in program.reads]
+        # Each line here adds to the cost of a run of steps (benchmarks/many_steps.py).
+        program, count = self.program, len(numbers)
+        held = [variable.held for variable in self._unassigned]
         writes = [variable.held for variable in program.writes]
-        groups = (program.consts, steps, carried, others, reads, writes)
-        placed = (list(program.placed(group)) for group in groups)
-        outputs: list[Any] = self._run(count, *placed)
+        if self._is_numbered:
+            steps = [_filled(numbers, len(steps[0])), *steps]
+        given = [*program.consts, *steps, *carried, *others, *held, *writes]
+        lengths = (len(program.consts), len(steps), len(carried), len(others), len(held))
+        # One array on the device is enough: those on the host follow it.
+        number = self._number(count, device)
+        outputs: list[Any] = self._run(lengths, number, program.placed(given))
         if program.writes:
             program.commit(outputs[self._count :])
         return outputs[: self._count]
@@ -63,28 +84,39 @@ class StepLoop:
             if (held.shape, held.dtype) != (aval.shape, aval.dtype):
                 raise Unstaged(f"the variable {variable.name!r} changes its shape or dtype")
 
-    def _loop(  # noqa: PLR0913, PLR0917 - the groups of a program's arrays
-        self,
-        count: Any,
-        consts: list[Any],
-        steps: list[Any],
-        carried: list[Any],
-        others: list[Any],
-        reads: list[Any],
-        writes: list[Any],
-    ) -> list[Any]:
+    def entry(self, outputs: Sequence[Any], place: int) -> Any:
+        """Return the result of one step, from the outputs of all."""
+        if self._pick is None:
+            shardings = self.program.output_shardings()
+            self._pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
+        with jax.transfer_guard_host_to_device("allow"):
+            picked = self._pick(list(outputs), self._number(place))
+        return self.program.result(list(picked))
+
+    def _number(self, number: int, device: Any = None) -> Any:
+        """Return a number on the devices. There are few: up to the most steps that run together."""
+        found = self._numbers.get((number, device))
+        if found is None:
+            (found,) = self.program.placed([np.int32(number)])
+            found = found if device is None else jax.device_put(found, device)
+            self._numbers[number, device] = found
+        return found
+
+    def _loop(self, lengths: tuple[int, ...], count: Any, arrays: Sequence[Any]) -> list[Any]:
         program, number = self.program, self._count
-        assigned = {id(variable): index for index, variable in enumerate(program.writes)}
+        consts, steps, carried, others, held, writes = _groups(arrays, lengths)
+        unnumbered = [] if self._is_numbered else [None]
 
         def step(index: Any, state: tuple[list[Any], list[Any]]) -> tuple[list[Any], list[Any]]:
             outputs, values = state
-            own = [jax.lax.dynamic_index_in_dim(x, index, keepdims=False) for x in steps]
-            arrays = [*own, *(outputs[place] for place in self._carried), *others]
-            held = [
-                values[assigned[id(v)]] if id(v) in assigned else x
-                for v, x in zip(program.reads, reads, strict=True)
+            own = [_row(x, index) for x in steps]
+            arrays = [*unnumbered, *own, *(outputs[place] for place in self._carried), *others]
+            rest = iter(held)
+            read = [
+                values[self._assigned[id(v)]] if id(v) in self._assigned else next(rest)
+                for v in program.reads
             ]
-            found = program.evaluate(*consts, *(arrays[use] for use in program.uses), *held)
+            found = program.evaluate(*consts, *(arrays[use] for use in program.uses), *read)
             new = found[:number]
             if self._collects:
                 rows = zip(outputs, new, strict=True)
@@ -92,7 +124,7 @@ class StepLoop:
                 new = [update(row, value, index, 0) for row, value in rows]
             return new, found[number:]
 
-        first = self._first_outputs(len(steps[0]), carried)
+        first = self._first_outputs(len(steps[-1]), carried)
         outputs, values = jax.lax.fori_loop(0, count, step, (first, writes))
         return [*outputs, *values]
 
@@ -109,3 +141,25 @@ class StepLoop:
                 zeros = jax.lax.with_sharding_constraint(zeros, self._shardings[place])
             found.append(zeros)
         return found
+
+
+def _groups(arrays: Sequence[Any], lengths: Sequence[int]) -> list[list[Any]]:
+    """Cut a list into groups of these lengths, and one of the rest."""
+    starts = [0, *accumulate(lengths)]
+    ends = [*starts[1:], len(arrays)]
+    return [list(arrays[start:end]) for start, end in zip(starts, ends, strict=True)]
+
+
+def _row(steps: Any, index: Any) -> Any:
+    return jax.lax.dynamic_index_in_dim(steps, index, keepdims=False)
+
+
+def _picked(outputs: list[Any], place: Any) -> list[Any]:
+    return [_row(output, place) for output in outputs]
+
+
+def _filled(numbers: Array, length: int) -> Array:
+    """Return the numbers with zeros behind them, which nobody reads."""
+    room = np.zeros(length, numbers.dtype)
+    room[: len(numbers)] = numbers
+    return room

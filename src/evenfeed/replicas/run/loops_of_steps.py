@@ -13,7 +13,7 @@ from evenfeed.core.captures import bound_values, with_bound_values
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.iteration import Iterator
-from evenfeed.core.lazy_jax import jax, jax_tree, jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.closures import NotComparable, closed_over, with_swapped
@@ -181,30 +181,12 @@ class StepResults(Sequence[Any]):
             raise IndexError(f"There are {len(self)} results, but number {index} was asked for.")
         for count, loop, found in self._outcomes:
             if place < count:
-                return found if loop is None else _entry(loop, found, place)
+                return found if loop is None else loop.entry(found, place)[1]
             place -= count
         raise AssertionError
 
     def __repr__(self) -> str:
         return f"<StepResults of {len(self)} steps>"
-
-
-def _entry(loop: StepLoop, outputs: Sequence[Any], place: int) -> Any:
-    (_, stacked) = loop.program.result(list(outputs))
-    leaves, tree = jax_tree.tree_flatten(stacked)
-    return jax_tree.tree_unflatten(tree, [_row(leaf, place) for leaf in leaves])
-
-
-def _row(stacked: Any, place: int) -> Any:
-    """Return one entry of an array whose first axis is the steps, where a result of that step would be."""
-    if not isinstance(stacked, jax.Array):
-        return stacked
-    sharding: Any = stacked.sharding
-    row = stacked[place]
-    if not isinstance(sharding, jax.sharding.NamedSharding):
-        return row
-    spec = jax.sharding.PartitionSpec(*sharding.spec[1:])
-    return jax.device_put(row, jax.sharding.NamedSharding(sharding.mesh, spec))
 
 
 def run_steps(

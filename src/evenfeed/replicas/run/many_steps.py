@@ -9,9 +9,9 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, Final, final
-
-import numpy as np
+from weakref import WeakKeyDictionary
 
 from evenfeed.core import side_effects
 from evenfeed.core.conversion import Array
@@ -19,21 +19,21 @@ from evenfeed.core.iteration import Iterator, StepRun
 from evenfeed.core.lazy_jax import jax, jax_tree, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function import guarded_calls
-from evenfeed.replicas.function.closures import (
-    HOLE,
-    identity,
-    replaced,
-)
+from evenfeed.replicas.function.closures import HOLE, replaced
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.plain_python import mode
+from evenfeed.replicas.function.recognizing import KnownFunctions
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.function.step_loops import StepLoop
 from evenfeed.replicas.tape import reads
 from evenfeed.tensors.host_calls import finish_calls
 
 _MOST_LOOPS: Final = 256
+
+# The bodies of the loops of each function.
+_known: Final[WeakKeyDictionary[Function, KnownFunctions]] = WeakKeyDictionary()
 
 
 class _Thread(threading.local):
@@ -119,14 +119,21 @@ class Body:
         return following, others
 
     def loop_for(
-        self, steps: Sequence[Any], carried: Sequence[Any], arrays: Sequence[Any]
+        self, number: Any, steps: Sequence[Any], carried: Sequence[Any], arrays: Sequence[Any]
     ) -> "tuple[StepLoop, list[Any]]":
         """Return the loop for arrays of these shapes and dtypes, and the dtypes that its carried arrays need.
+
+        Args:
+            number: The dtype of a step's number.
+            steps: The arrays of the steps, with a leading axis.
+            carried: The carried arrays.
+            arrays: Those in the body's closure.
 
         Raises:
             Unstaged: The body cannot be compiled, or a carried value does not keep its structure, shape or dtype.
         """
         key = (
+            number,
             tuple((x.shape[1:], x.dtype) for x in steps),
             tuple(map(_aval, carried)),
             tuple(map(_aval, arrays)),
@@ -134,15 +141,16 @@ class Body:
         found = self.loops.get(key)
         if found is None:
             try:
-                found = self.loops[key] = self._traced(steps, carried, arrays)
+                one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
+                numbered = [jax.ShapeDtypeStruct((), number), *one]
+                found = self.loops[key] = self._traced(numbered, carried, arrays)
             except Exception as error:  # raised again, step by step, if it is the user's
                 raise Unstaged(str(error), expected=True) from error
         return found
 
     def _traced(
-        self, steps: Sequence[Any], carried: Sequence[Any], arrays: Sequence[Any]
+        self, one: list[Any], carried: Sequence[Any], arrays: Sequence[Any]
     ) -> "tuple[StepLoop, list[Any]]":
-        one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
         # A Python number takes the dtype of the tensors that are added to it, usually its own default. Other dtypes
         # need a trace with the number, to find out.
         guessed = [jnp.asarray(x, x.dtype) if x.weak_type else x for x in carried]
@@ -216,7 +224,7 @@ class ManySteps:
     """
 
     def __init__(
-        self, owner: Function, body: Callable[..., Any], iterator: Iterator, *, collects: bool
+        self, owner: Function, body: FunctionType, iterator: Iterator, *, collects: bool
     ) -> None:
         self._owner = owner
         self._body = body
@@ -224,11 +232,14 @@ class ManySteps:
         self._collects = collects
         self._arrays: list[Any] = []
         settings = jax.config
+        known = _known.get(owner)
+        if known is None:
+            known = _known[owner] = KnownFunctions()
         self._key = (
             _strategy_key(),
             settings.jax_enable_x64,
             settings.jax_default_matmul_precision,
-            identity(body, self._arrays),
+            known.key(body, self._arrays),
         )
         self._before: Any = None  # results of the last run of steps
 
@@ -255,15 +266,12 @@ class ManySteps:
             Unstaged: The steps cannot run in a compiled loop.
         """
         leaves, step_tree = jax_tree.tree_flatten(steps.value)
-        own, carried_tree = jax_tree.tree_flatten(carried)
-        given = [_as_carried(leaf) for leaf in own]
+        values, carried_tree = jax_tree.tree_flatten(carried)
+        given = [_as_carried(leaf) for leaf in values]
         body = self._compiled(step_tree, carried_tree)
-        room = np.zeros(len(leaves[0]), numbers.dtype)
-        room[: steps.count] = numbers[: steps.count]
-        arrays = [room, *leaves]
         _tracing.iterator = self._iterator
         try:
-            loop, dtypes = body.loop_for(arrays, given, self._arrays)
+            loop, dtypes = body.loop_for(numbers.dtype, leaves, given, self._arrays)
         finally:
             _tracing.iterator = None  # else it would never be freed
         given = [
@@ -274,7 +282,9 @@ class ManySteps:
             jax.block_until_ready(self._before)
         if not self._iterator.take_run(steps):
             return None
-        outputs = loop(steps.count, arrays, given, self._arrays)
+        with jax.transfer_guard_host_to_device("allow"):  # the user may have made JAX refuse them
+            own = numbers[: steps.count]
+            outputs = loop(own, leaves, given, self._arrays, steps.device)
         self._before = outputs
         if loop.program.closed.effects:
             finish_calls()

@@ -17,6 +17,7 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed
 from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
+from evenfeed.replicas.run.needless_copies import without_needless_copies
 from evenfeed.replicas.run.uneven_warning import note_even
 from evenfeed.replicas.run.varying import equations_in, varying_outputs
 from evenfeed.replicas.tape.replay import one_forward_pass
@@ -121,6 +122,9 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         closed = jax.make_jaxpr(traced, axis_env=replicas.axis_env)(parts, copies, whole)
     _check_callbacks(replicas, closed.jaxpr)
     closed = one_forward_pass(closed, repeated)
+    if not replicas.spans:  # the constants of a trace may differ between workers
+        last = len(parts) + len(copies)
+        closed = without_needless_copies(closed, replicas.axes, frozenset(range(last)))
     return _add(outer, replicas, closed, found, [inputs[i] for i in cut], variables, spread)
 
 

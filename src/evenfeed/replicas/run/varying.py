@@ -35,9 +35,16 @@ def varying_outputs(
     Raises:
         ValueError: A collective is in a branch or loop that not all replicas may take.
     """
-    count = len(jaxpr.invars)
-    inputs = [own is None or index in own for index in range(count)]
-    return _Analysis(axes).outputs(jaxpr, inputs)
+    differ = varying_values(jaxpr, axes, own)
+    return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
+
+
+def varying_values(
+    jaxpr: Any, axes: Sequence[str], own: frozenset[int] | None = None
+) -> "set[Any]":
+    """Return the variables of a jaxpr that may differ between replicas: see `varying_outputs`."""
+    inputs = [own is None or index in own for index in range(len(jaxpr.invars))]
+    return _Analysis(axes).values(jaxpr, inputs)
 
 
 @final
@@ -49,12 +56,17 @@ class _Analysis:
 
     def outputs(self, jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
         """Return, for each output, whether it may differ, given the same for the inputs."""
+        differ = self.values(jaxpr, inputs)
+        return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
+
+    def values(self, jaxpr: Any, inputs: Sequence[bool]) -> "set[Any]":
+        """Return the variables that may differ, given whether the inputs do."""
         differ = {var for var, own in zip(jaxpr.invars, inputs, strict=True) if own}
         for equation in jaxpr.eqns:
             given = [is_variable(atom) and atom in differ for atom in equation.invars]
             results = self._results(equation, given)
             differ.update(var for var, own in zip(equation.outvars, results, strict=True) if own)
-        return [is_variable(atom) and atom in differ for atom in jaxpr.outvars]
+        return differ
 
     def _results(self, equation: Any, given: Sequence[bool]) -> Sequence[bool]:
         name, params = equation.primitive.name, equation.params
