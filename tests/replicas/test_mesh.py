@@ -7,7 +7,8 @@ import pytest
 from tests.mirroring import context, each, mirrored, number, parts, run, without_x64
 
 import evenfeed as tf
-from evenfeed.replicas.mesh import Replicas, replicas_of, shards
+from evenfeed.replicas.device_shards import shards
+from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.strategy.strategy import Strategy
 
 DEVICES = jax.local_devices(backend="cpu")

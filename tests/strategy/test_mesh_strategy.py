@@ -77,9 +77,74 @@ def test_training_is_that_of_a_mirrored_strategy(mesh, strategy):
     np.testing.assert_allclose(w.numpy(), expected.numpy(), rtol=1e-5)
     assert rows.numpy() == 24
     np.testing.assert_allclose(seen.numpy(), X.sum(), rtol=1e-4)
-    held = w.held
-    assert held.sharding == NamedSharding(mesh, P("data", "fsdp", "tensor"))
-    assert {shard.data.shape for shard in held.addressable_shards} == {(1, 2, 2)}
+    value = w.value()
+    assert value.sharding == NamedSharding(mesh, P("fsdp", "tensor"))
+    assert {shard.data.shape for shard in value.addressable_shards} == {(2, 2)}
+
+
+@pytest.mark.parametrize(
+    ("shape", "names", "data_axes", "sharding"),
+    [
+        ((2, 2, 2), ("data", "fsdp", "tensor"), ("data", "fsdp"), P("fsdp", "tensor")),
+        ((2, 4), ("data", "fsdp"), ("data", "fsdp"), P(("data", "fsdp"))),
+        ((1, 8), ("data", "tensor"), ("data",), P(None, "tensor")),
+        ((1, 1), ("data", "tensor"), ("data",), P(None, "tensor")),
+    ],
+    ids=["fsdp over data axes", "no inner axes", "one replica", "one device"],
+)
+def test_variables_are_split_over_any_axes(shape, names, data_axes, sharding):
+    count = int(np.prod(shape))
+    mesh = Mesh(np.array(jax.devices()[:count]).reshape(shape), names)
+    strategy = MeshStrategy(mesh, data_axes)
+    with strategy.scope():
+        w = tf.Variable(tf.zeros([8, 8]), aggregation=MEAN, sharding=sharding)
+        seen = tf.Variable(
+            0.0,
+            aggregation=tf.VariableAggregation.SUM,
+            synchronization=tf.VariableSynchronization.ON_READ,
+        )
+    inputs = np.random.default_rng(1).normal(size=(32, 8)).astype(np.float32)
+
+    @tf.function
+    def step(x):
+        def loss(kernel):
+            return jnp.mean((x @ kernel - x) ** 2)
+
+        value, gradient = jax.value_and_grad(loss)(w.value())
+        w.assign_sub(gradient)
+        seen.assign_add(tf.reduce_sum(x))
+        return value
+
+    dataset = tf.data.Dataset.from_tensor_slices(inputs).batch(16)
+    losses = [
+        strategy.reduce("MEAN", strategy.run(step, args=(x,)), axis=None)
+        for x in strategy.experimental_distribute_dataset(dataset)
+    ]
+    kernel, expected = np.zeros((8, 8), np.float32), []
+    for x in inputs.reshape(2, 16, 8):
+        error = x @ kernel - x
+        expected.append((error**2).mean())
+        kernel -= 2 * x.T @ error / error.size
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    np.testing.assert_allclose(w.numpy(), kernel, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(seen.numpy(), inputs.sum(), rtol=1e-3)
+    assert {s.data.size for s in w.value().addressable_shards} == {
+        64
+        // int(
+            np.prod(
+                [
+                    mesh.shape[a]
+                    for p in sharding
+                    for a in (p if isinstance(p, tuple) else (p,))
+                    if a
+                ]
+            )
+        )
+    }
+    w.assign_add(tf.ones([8, 8]))
+    kernel += 1
+    strategy.run(lambda: w.assign_add(tf.ones([8, 8])))  # as plain Python
+    np.testing.assert_allclose(w.numpy(), kernel + 1, rtol=1e-4, atol=1e-6)
 
 
 def test_replicas_are_the_points_of_the_data_axes():
@@ -148,7 +213,20 @@ def test_as_plain_python_a_replica_runs_on_its_first_device(strategy):
     strategy.run(lambda: v.assign_add([1.0, 1.0]))
     v.assign_add([1.0, 1.0])
     assert [copy.tolist() for copy in v.values] == [[3.0, 4.0]] * 2
-    assert v.held.sharding.spec == P("data", "tensor")
+    assert v.value().sharding.spec == P("tensor")
+    assert "MirroredVariable" in repr(v)
+    no_aggregation = "each assigns a value of its own"
+    with strategy.scope():
+        plain = tf.Variable([1.0, 2.0])
+    with pytest.raises(ValueError, match=no_aggregation):
+        strategy.run(lambda: plain.assign([1.0, 1.0]))
+    with pytest.raises(ValueError, match=no_aggregation):
+        strategy.run(tf.function(lambda y: plain.assign(tf.cast(y, tf.float32))), args=(x,))
+    with pytest.raises(ValueError, match=no_aggregation):
+        plain.assign(tf.distribute.PerReplica([tf.ones([2]), tf.zeros([2])]))
+    strategy.run(tf.function(lambda: plain.assign([3.0, 3.0])))  # the same on all replicas
+    plain.scatter_update(tf.IndexedSlices([5.0], [1]))
+    assert plain.numpy().tolist() == [3.0, 5.0]
 
 
 def test_variables_keep_their_sharding_in_loops_and_checkpoints(strategy, tmp_path):
@@ -169,7 +247,7 @@ def test_variables_keep_their_sharding_in_loops_and_checkpoints(strategy, tmp_pa
     assert not w.numpy().any()
     checkpoint.restore(path)
     assert (w.numpy() == 2).all()
-    assert w.held.sharding.spec == P("data", "fsdp", "tensor")
+    assert w.value().sharding.spec == P("fsdp", "tensor")
     with MirroredStrategy(["CPU:0", "CPU:1"]).scope():
         other = tf.Variable(tf.zeros([4, 4]))
     tf.train.Checkpoint(w=other).restore(path)
@@ -202,17 +280,20 @@ def test_a_rule_shards_variables_by_name_and_shape(mesh):
         table = tf.Variable(tf.ones([2, 4]), name="table")
         own = tf.Variable(tf.ones([2, 4]), sharding=NamedSharding(mesh, P("fsdp")))
         again = pickle.loads(pickle.dumps(own))
-    assert kernel.held.sharding.spec == P("data", None, "tensor")
-    assert table.held.sharding.spec == P("data")
-    assert own.held.sharding.spec == again.held.sharding.spec == P("data", "fsdp")
-    assert copy.deepcopy(kernel).held.sharding == kernel.held.sharding
+    assert kernel.value().sharding.spec == P(None, "tensor")
+    assert table.value().sharding.spec == P()
+    assert own.value().sharding.spec == again.value().sharding.spec == P("fsdp")
+    twin = copy.deepcopy(kernel)
+    assert twin.value().sharding == kernel.value().sharding
+    twin.assign_add(tf.ones([2, 4]))
     np.testing.assert_array_equal(kernel.numpy(), np.ones((2, 4)))
 
 
 @pytest.mark.parametrize(
     ("value", "shape", "sharding", "what"),
     [
-        ([4], None, P("data"), r"only the axes \['fsdp', 'tensor'\]"),
+        ([4], None, P("rows"), r"the mesh has the axes \['data', 'fsdp', 'tensor'\]"),
+        ([4, 4], None, P("fsdp", "fsdp"), "each of them once"),
         ([4], None, P(None, "tensor"), r"its shape is \[4\]"),
         ([4], tf.TensorShape(None), P("tensor"), "its shape is unknown"),
         ([3], None, P("tensor"), "Dimension 0 .* has size 3"),
@@ -229,26 +310,26 @@ def test_shardings_of_variables_that_do_not_suit_are_refused(
 def test_variables_of_unknown_shape_are_whole_on_each_device(mesh):
     with MeshStrategy(mesh, variable_sharding=lambda name, shape: P("tensor")).scope():
         v = tf.Variable([1, 2], shape=tf.TensorShape(None))
-    assert v.held.sharding.spec == P("data")
+    assert v.value().sharding.spec == P()
     assert v.assign(5).numpy() == 5
     with MeshStrategy(mesh).scope():
         v = tf.Variable(tf.zeros([3, 4]), shape=[None, 4], sharding=P(None, "tensor"))
     v.assign(tf.ones([5, 4]))
     assert v.numpy().shape == (5, 4)
-    assert v.held.sharding.spec == P("data", None, "tensor")
+    assert v.value().sharding.spec == P(None, "tensor")
 
 
 def test_a_sharding_needs_a_mesh_and_a_partition_spec(strategy):
-    with pytest.raises(InvalidArgumentError, match="no mesh with axes inside"):
+    with pytest.raises(InvalidArgumentError, match="no mesh with named axes"):
         tf.Variable([1.0, 2.0], sharding=P("tensor"))
+    mirrored = MirroredStrategy(["CPU:0", "CPU:1"])
+    with mirrored.scope(), pytest.raises(InvalidArgumentError, match="no mesh with named axes"):
+        tf.Variable([1.0, 2.0], sharding=P("replica"))
     with strategy.scope(), pytest.raises(TypeError, match="must be a PartitionSpec"):
         tf.Variable([1.0, 2.0], sharding="tensor")
-    replicas = MeshStrategy(mesh_of((4, 2), ("data", "fsdp")), ("data", "fsdp"))
-    with (
-        replicas.scope(),
-        pytest.raises(InvalidArgumentError, match=r"has a single device: .*'fsdp': 2"),
-    ):
-        tf.Variable([1.0, 2.0], sharding=P())
+    on_read = tf.VariableSynchronization.ON_READ
+    with strategy.scope(), pytest.raises(InvalidArgumentError, match="names data axes"):
+        tf.Variable([1.0, 2.0], sharding=P("data"), synchronization=on_read)
 
 
 def test_meshes_that_do_not_suit_are_refused(mesh):
@@ -256,8 +337,6 @@ def test_meshes_that_do_not_suit_are_refused(mesh):
         MeshStrategy(["CPU:0"])
     with pytest.raises(InvalidArgumentError, match="must differ along some of the mesh axes"):
         MeshStrategy(mesh, ("rows",))
-    with pytest.raises(InvalidArgumentError, match="a single point"):
-        MeshStrategy(mesh_of((1, 8), ("data", "tensor")))
     with pytest.raises(InvalidArgumentError, match="must be Auto"):
         MeshStrategy(jax.make_mesh((4, 2), ("data", "tensor")))
     with pytest.raises(TypeError, match="must be a function"):

@@ -79,15 +79,24 @@ def check(losses, weights):
         np.testing.assert_allclose(weights[name], value, rtol=1e-3, atol=1e-5)
 
 
-def test_a_strategy_trains_with_data_fsdp_and_tensor_axes():
+@pytest.mark.parametrize(
+    ("data_axes", "splits"),
+    [
+        (("data", "fsdp"), {"activations": P(), "hidden": P(None, None, "tensor")}),
+        (("data",), {"activations": P("fsdp"), "hidden": P("fsdp", None, "tensor")}),
+    ],
+    ids=["rows over data and fsdp", "rows over data"],
+)
+def test_a_strategy_trains_with_data_fsdp_and_tensor_axes(data_axes, splits):
     mesh = Mesh(np.array(jax.devices()).reshape(2, 2, 2), ("data", "fsdp", "tensor"))
-    strategy = tf.distribute.MeshStrategy(mesh, variable_sharding=lambda name, _: SPECS[name])
+    strategy = tf.distribute.MeshStrategy(
+        mesh, data_axes, variable_sharding=lambda name, _: SPECS[name]
+    )
     with strategy.scope():
         weights = {
             name: tf.Variable(value, name=name, aggregation=tf.VariableAggregation.MEAN)
             for name, value in parameters().items()
         }
-    splits = {"activations": P("fsdp"), "hidden": P("fsdp", None, "tensor")}
 
     def split(x, kind):
         return jax.lax.with_sharding_constraint(x, splits[kind])
@@ -105,8 +114,8 @@ def test_a_strategy_trains_with_data_fsdp_and_tensor_axes():
         for batch in strategy.experimental_distribute_dataset(dataset())
     ]
     check(losses, {name: variable.numpy() for name, variable in weights.items()})
-    up = weights["up"].held
-    assert {shard.data.shape for shard in up.addressable_shards} == {(1, WIDTH // 2, 2 * WIDTH)}
+    up = weights["up"].value()
+    assert {shard.data.shape for shard in up.addressable_shards} == {(WIDTH // 2, 2 * WIDTH)}
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation
 from evenfeed.replicas.variables.mirrored_variables import DistributedVariable
 from evenfeed.replicas.variables.scoped_variables import check_adds_up, check_readable, is_on_read
+from evenfeed.replicas.variables.shared_variables import SharedVariable
 from evenfeed.replicas.variables.variable import Variable
 
 
@@ -33,6 +34,8 @@ class VariableLeaf(ArrayLeaf):
     def arrays(self) -> dict[str, Any]:
         variable = self._variable
         if not isinstance(variable, DistributedVariable):
+            return {VALUE: variable.at_rest()}
+        if isinstance(variable, SharedVariable):
             return {VALUE: variable.at_rest()}
         if not is_on_read(variable):
             return {VALUE: variable.replicas.held_alike(variable.copies)}
@@ -53,14 +56,17 @@ class VariableLeaf(ArrayLeaf):
                 )
             )
         _check_dtype(f"The variable {variable.name!r}", np.dtype(variable.dtype), info, where)
-        return {VALUE: None}
+        shared = isinstance(variable, SharedVariable)
+        return {VALUE: variable.value_layout if shared else None}
 
     def put(self, arrays: Mapping[str, Any]) -> None:
         variable, array = self._variable, arrays[VALUE]
         # Restored below whatever trace or replica runs: the value is the same for all.
         with jax.ensure_compile_time_eval():
             value = jnp.asarray(_narrowed(array, np.dtype(variable.dtype)))
-            if isinstance(variable, DistributedVariable):
+            if isinstance(variable, SharedVariable):
+                variable.hold_value(value)
+            elif isinstance(variable, DistributedVariable):
                 replicas, parts = variable.replicas, _copies_of(variable, value)
                 placed = [replicas.to_replica(part, place) for place, part in enumerate(parts)]
                 variable.hold(replicas.stacked(placed))
@@ -78,8 +84,7 @@ def _copies_of(variable: DistributedVariable, value: Any) -> list[Any]:
         return [(value / replicas.count).astype(value.dtype)] * replicas.local_count
     share = value // replicas.count
     first = value - share * (replicas.count - 1)  # with the remainder, which would be lost
-    own = range(replicas.first, replicas.first + replicas.local_count)
-    return [first if replica == 0 else share for replica in own]
+    return [first if replica == 0 else share for replica in replicas.own]
 
 
 @final

@@ -359,8 +359,7 @@ def worker_of(replicas: Replicas) -> WorkerInput:
     """Return this worker's share of the replicas, and its connection to the other workers."""
     if not replicas.spans:
         return alone(replicas.count)
-    workers = replicas.count // replicas.local_count
-    worker = replicas.first // replicas.local_count
+    worker, workers = replicas.worker, len(replicas.workers)
     agreement = StoredAgreement(worker, workers, replicas.session.patience)
     return WorkerInput(Share(worker, workers, replicas.local_count), Topic(topic_name(), agreement))
 

@@ -45,7 +45,7 @@ class Placing:
         self._own = replicas.local_count
         self._fetch = fetch
         self._is_sharded = fetch and not replicas.spans
-        self._value = self._single if replicas.count == 1 else self._one_for_each
+        self._value = self._single if replicas.is_lone else self._one_for_each
         self._convert = convert
         self._runs = self._is_sharded and convert is None and not replicas.has_inner_axes
         specs: list[TypeSpec] = flatten(structure, DATA)
@@ -91,6 +91,8 @@ class Placing:
     def _one_for_each(self, column: Column, what: str) -> PerReplica:
         if column is None:
             return PerReplica([None] * self._own)
+        if not isinstance(column, list) and not column.ndim:
+            column = [column]  # the element of a single replica
         if not isinstance(column, list):
             if self._is_sharded:
                 array = self._replicas.put_sharded(column, what)
@@ -189,7 +191,7 @@ def _on_devices(parts: Sequence[Any], replicas: Replicas) -> Any:
             "A step cannot be one array: it has strings, which stay on the host.",
             fix="drop the strings with map, or iterate over the distributed dataset itself.",
         )
-    if not parts[0].ndim and replicas.count == 1:
+    if not parts[0].ndim and replicas.is_lone:
         return replicas.everywhere(parts[0])
     if any(isinstance(part, np.ndarray) for part in parts):
         return replicas.put_pieces([to_array(part) for part in parts], "a step")

@@ -88,7 +88,7 @@ def _for_all(plan: Node, pieces: Sequence[TypeSpec], target: StepTarget, *, shor
 
 
 def _several(piece: TypeSpec, target: StepTarget) -> TypeSpec:
-    if target.share.everyone == 1:
+    if target.replicas.is_lone:
         return piece
     return PerReplicaSpec(*[piece] * target.share.replicas)
 
@@ -115,7 +115,7 @@ def arriving(spec: TypeSpec, dtype: Callable[[DType], DType]) -> TypeSpec:
 
 def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
     found, count = arriving(spec, target.dtype), target.share.everyone
-    if not isinstance(found, TensorSpec | CompositeRowsSpec) or count == 1:
+    if not isinstance(found, TensorSpec | CompositeRowsSpec) or target.replicas.is_lone:
         return found
     if found.shape.rank == 0:
         raise InvalidArgumentError(

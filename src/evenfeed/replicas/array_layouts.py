@@ -14,7 +14,8 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline, paths
-from evenfeed.replicas.mesh import axes_of, copied, owned, row_axes
+from evenfeed.replicas.device_shards import axes_of, row_axes
+from evenfeed.replicas.mesh import copied, owned
 from evenfeed.tensors.device_arrays import narrowed
 
 # Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, cached_property
-from math import prod
+from functools import cached_property
 from typing import Any, Final, final
 from weakref import ref
 
@@ -14,6 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas.device_shards import device_groups, row_axes
 from evenfeed.replicas.inner_axes import vectorized
 from evenfeed.replicas.session import Session
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
@@ -69,7 +69,7 @@ class Replicas:
             )
         first, *others = self.axes
         self.axis: str | tuple[str, ...] = self.axes if others else first
-        self._groups = _device_groups(mesh, self.axes)
+        self._groups = device_groups(mesh, self.axes)
         self.devices: tuple[Any, ...] = tuple(self._groups[:, 0])
         self.has_inner_axes: bool = self._groups.shape[1] > 1
         self.count = len(self.devices)
@@ -95,26 +95,69 @@ class Replicas:
         return [(name, self.mesh.shape[name]) for name in self.axes]
 
     @cached_property
+    def workers(self) -> tuple[tuple[int, ...], ...]:
+        """The replicas with devices on each worker. Workers may share replicas."""
+        groups = [{d.process_index for d in group} for group in self._groups]
+        processes = sorted(set[int]().union(*groups))
+        return tuple(
+            tuple(r for r, found in enumerate(groups) if process in found) for process in processes
+        )
+
+    @cached_property
+    def worker(self) -> int:
+        """The index of this worker in `workers`."""
+        processes = sorted({device.process_index for device in self._groups.flat})
+        return processes.index(jax.process_index()) if len(processes) > 1 else 0
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The global indices of the replicas with devices on this worker."""
+        return self.workers[self.worker]
+
+    def own_entries(self, of_all: Sequence[Any]) -> list[Any]:
+        """Select this worker's entries from a list with one entry per replica."""
+        return [of_all[replica] for replica in self.own]
+
+    def by_replica(self, of_workers: Sequence[Sequence[Any]]) -> list[Any]:
+        """Join lists with one entry for each replica of each worker to a list with one entry per replica.
+
+        Raises:
+            InvalidArgumentError: Workers that share a replica have different entries for it.
+        """
+        found: dict[int, Any] = {}
+        for replicas, entries in zip(self.workers, of_workers, strict=True):
+            for replica, entry in zip(replicas, entries, strict=True):
+                if found.setdefault(replica, entry) != entry:
+                    raise InvalidArgumentError(
+                        f"Workers that share replica {replica} must have the same values for it, but they have "
+                        f"{found[replica]} and {entry}.",
+                        fix="make them from the number of the replica, not from that of the worker.",
+                    )
+        return [found[replica] for replica in range(self.count)]
+
+    def _local(self, group: Any) -> list[Any]:
+        """Return the devices of a replica on this worker."""
+        return [d for d in group if not self.spans or d.process_index == jax.process_index()]
+
+    @cached_property
     def local_devices(self) -> tuple[Any, ...]:
-        """The devices of this worker."""
-        if len({device.process_index for device in self.devices}) < 2:
-            return self.devices
-        return tuple(d for d in self.devices if d.process_index == jax.process_index())
+        """The first device on this worker of each of its replicas."""
+        return tuple(self._local(self._groups[replica])[0] for replica in self.own)
 
     @cached_property
     def local_count(self) -> int:
         """The number of this worker's replicas."""
-        return len(self.local_devices)
-
-    @cached_property
-    def first(self) -> int:
-        """The global index of this worker's first replica."""
-        return self.devices.index(self.local_devices[0])
+        return len(self.own)
 
     @cached_property
     def spans(self) -> bool:
-        """Whether some replicas are on other workers."""
-        return self.local_count < self.count
+        """Whether some devices are on other workers."""
+        return len({device.process_index for device in self._groups.flat}) > 1
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether there is a single device."""
+        return self.count == 1 and not self.has_inner_axes
 
     @cached_property
     def device_set(self) -> frozenset[Any]:
@@ -210,7 +253,7 @@ class Replicas:
         size = len(rows[0])
 
         def piece(index: Any) -> Array:
-            return rows[(index[0].start or 0) // size - self.first]
+            return rows[self.own.index((index[0].start or 0) // size)]
 
         return copied((size * self.count, *rows[0].shape[1:]), self.sharding, piece)
 
@@ -236,8 +279,8 @@ class Replicas:
         """Copy each replica's array to all of its devices."""
         if not self.has_inner_axes:
             return list(parts)
-        pairs = zip(parts, self._groups, strict=True)
-        return [jax.device_put(part, device) for part, group in pairs for device in group]
+        pairs = zip(parts, self.own_entries(self._groups), strict=True)
+        return [jax.device_put(x, device) for x, group in pairs for device in self._local(group)]
 
     def to_replica(self, array: Any, replica: int) -> Any:
         """Copy an array to the device of one replica. Returns the array itself if it is already there."""
@@ -284,65 +327,6 @@ class X64Setting:
         if is_x64_on() == self._wide:
             return nullcontext()
         return jax.enable_x64(self._wide)
-
-
-def shards(array: "jax.Array") -> tuple[Any, ...]:
-    """Return the shards of an array that is split along its first axis, in order."""
-    sharding: Any = array.sharding
-    mesh: Any = getattr(sharding, "mesh", None)
-    axes = () if mesh is None else row_axes(sharding)
-    if array.size == 0 and mesh is not None:
-        # A compiled program returns an empty array whole on every device, whatever its sharding.
-        count = len(_device_groups(mesh, axes)) if axes else mesh.size
-        rows = array.shape[0] // count
-        return tuple(shard.data[:rows] for shard in array.addressable_shards[:: mesh.size // count])
-    if mesh is not None and _is_in_mesh_order(sharding) and not array.is_fully_replicated:
-        # Rows are in mesh order. Looking up the row indices of each shard is slow in JAX.
-        return tuple(map(array.addressable_data, range(len(sharding.addressable_devices))))
-    if mesh is not None and axes and len(axes) < len(mesh.axis_names):
-        return _on_first_devices(array, _device_groups(mesh, axes))
-    found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
-    return tuple(shard.data for shard in found)
-
-
-@cache
-def _device_groups(mesh: Any, axes: tuple[str, ...]) -> Any:
-    """Return the devices of each replica, as the rows of an array, if replicas differ along some axes."""
-    names: tuple[str, ...] = mesh.axis_names
-    inner = [name for name in names if name not in axes]
-    grid = mesh.devices.transpose([names.index(name) for name in (*axes, *inner)])
-    return grid.reshape(prod(mesh.shape[name] for name in axes), -1)
-
-
-def axes_of(part: Any) -> tuple[str, ...]:
-    """Return the mesh axes in one entry of a `PartitionSpec`."""
-    if part is None:
-        return ()
-    return (part,) if isinstance(part, str) else tuple(part)
-
-
-def row_axes(sharding: Any) -> tuple[str, ...]:
-    """Return the mesh axes over which a sharding splits the rows of an array."""
-    spec: Any = getattr(sharding, "spec", ())
-    return axes_of(spec[0]) if len(spec) else ()
-
-
-def _on_first_devices(array: "jax.Array", groups: Any) -> tuple[Any, ...]:
-    """Return the part of each replica, on its first device, of an array that is split along its first axis."""
-    rows, firsts = array.shape[0] // len(groups), groups[:, 0]
-    by_device = {shard.device: shard.data for shard in array.addressable_shards}
-    own = [by_device[device] for device in firsts]
-    if all(part.shape == (rows, *array.shape[1:]) for part in own):
-        return tuple(own)
-    with jax.ensure_compile_time_eval():  # a replica's part is on several devices
-        pieces = [array[r * rows : (r + 1) * rows] for r in range(len(groups))]
-    return tuple(jax.device_put(part, device) for part, device in zip(pieces, firsts, strict=True))
-
-
-def _is_in_mesh_order(sharding: Any) -> bool:
-    """Return True if an array's rows are split over all axes of its mesh, in their order."""
-    spec, names = sharding.spec, sharding.mesh.axis_names
-    return len(spec) > 0 and spec[0] == (names if len(names) > 1 else names[0])
 
 
 def replicas_of(array: Any) -> Replicas | None:

@@ -9,7 +9,8 @@ import numpy as np
 from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.device_shards import shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.tensors.device_arrays import is_traced
 
 # The shape of each replica's part, over all workers.

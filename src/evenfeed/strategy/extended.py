@@ -22,9 +22,10 @@ from evenfeed.replicas.values import DistributedValues
 from evenfeed.replicas.variables.mirrored_variables import (
     DistributedVariable,
     MirroredVariable,
-    SyncOnReadVariable,
 )
 from evenfeed.replicas.variables.scoped_variables import LoneVariable, check_synchronization
+from evenfeed.replicas.variables.shared_variables import SharedVariable
+from evenfeed.replicas.variables.sync_on_read_variables import SyncOnReadVariable
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.strategy.multi_step import MultiStepContext, run_steps_on_iterator
 
@@ -79,10 +80,11 @@ class StrategyExtended:
         if not self._strategy.mirrors:
             return plain
         check_synchronization(asked)
-        if self.replicas.count == 1:
+        if self.replicas.is_lone:
             return LoneVariable
         on_read = asked.get("synchronization") is VariableSynchronization.ON_READ
-        return SyncOnReadVariable if on_read else MirroredVariable
+        kind = SharedVariable if self._strategy.shares_variables else MirroredVariable
+        return SyncOnReadVariable if on_read else kind
 
     def variable_created_in_scope(self, v: Variable) -> bool:
         """Return True if a variable was created in this strategy's scope."""
@@ -164,7 +166,7 @@ class StrategyExtended:
         """Copy a tensor to all replicas if `destinations` is a distributed value or variable."""
         self._strategy.check_across("broadcast_to")
         everywhere = isinstance(destinations, (DistributedVariable, DistributedValues))
-        if self.replicas.count == 1 or not everywhere or not is_tensor(tensor):
+        if self.replicas.is_lone or not everywhere or not is_tensor(tensor):
             return tensor
         if contexts.staging() is not None:
             return Mirrored(array=cast("jax.Array", tensor), count=self.replicas.count)

@@ -47,6 +47,8 @@ class MeshStrategy(Strategy):
         24.0
     """
 
+    shares_variables = True
+
     def __init__(
         self,
         mesh: Any,
@@ -57,12 +59,6 @@ class MeshStrategy(Strategy):
         axes = (data_axes,) if isinstance(data_axes, str) else tuple(data_axes)
         ensure_threads(sum(device.platform == "cpu" for device in mesh.devices.flat))
         replicas = Replicas(mesh, axes)
-        if replicas.count == 1 and replicas.has_inner_axes:
-            raise InvalidArgumentError(
-                f"The data axes {axes} have a single point, so there is nothing to keep in sync.",
-                fix="choose data axes with at least two points; or train with jax.jit, and feed it with "
-                "dataset.distribute(sharding).",
-            )
         if variable_sharding is not None and not callable(variable_sharding):
             raise TypeError(
                 described(

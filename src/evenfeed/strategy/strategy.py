@@ -55,6 +55,7 @@ class Strategy:
 
     is_default: ClassVar[bool] = False
     mirrors: ClassVar[bool] = True  # variables created in its scope have a copy on each replica
+    shares_variables: ClassVar[bool] = False  # or one value for all replicas
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
@@ -273,10 +274,10 @@ class Strategy:
             )
         replicas = self._replicas
         made = [
-            self._put_on(value_fn(ValueContext(replicas.first + r, replicas.count)), r)
-            for r in range(replicas.local_count)
+            self._put_on(value_fn(ValueContext(replica, replicas.count)), r)
+            for r, replica in enumerate(replicas.own)
         ]
-        if replicas.count == 1:
+        if replicas.is_lone:
             return made[0]
         return map_structure(lambda *parts: PerReplica(parts, replicas=replicas), *made, rules=NEST)
 

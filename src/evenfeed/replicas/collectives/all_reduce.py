@@ -14,7 +14,8 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import mapped_over, run_together
 from evenfeed.replicas.collectives.eager_primitive import LinearOperation, bind_eager
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.device_shards import shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 from evenfeed.replicas.run.callback_meetings import Seat
 

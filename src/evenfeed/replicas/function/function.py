@@ -88,7 +88,7 @@ class Function:
             return self._call_in_trace(args, kwargs)
         frames = here["frames"]
         level: Any = frames[-1] if frames else here["chosen"]
-        alone = level is None or level.context is None or level.replicas.count == 1
+        alone = level is None or level.context is None or level.replicas.is_lone
         if alone and self._unstaged is None:
             if kwargs or len(args) < self._positional:
                 args, kwargs = self._ordered(args, kwargs)

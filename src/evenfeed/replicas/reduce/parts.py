@@ -156,7 +156,7 @@ def avals_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Aval]
 
 def on_first(replicas: Replicas, part: Any) -> Any:
     """Copy a part to this worker's first device. In a program, JAX chooses the device."""
-    if is_traced(part) or replicas.count == 1 or contexts.staging() is not None:
+    if is_traced(part) or replicas.is_lone or contexts.staging() is not None:
         return part
     return replicas.to_replica(part, 0)
 

@@ -155,7 +155,7 @@ def _local_entries(replicas: Replicas, of_all: Sequence[Any]) -> Sequence[Any]:
     """Select this worker's entries from a list with one entry per replica."""
     if not meets_workers(replicas):
         return of_all
-    return of_all[replicas.first : replicas.first + replicas.local_count]
+    return replicas.own_entries(of_all)
 
 
 def _without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -247,7 +247,7 @@ def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
 
 
 def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
-    if replicas.count == 1 or not (has_parts(value) or replicas.spans):
+    if replicas.is_lone or not (has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
     check_part_count(replicas, value)
     value = of_all_workers(replicas, value)
@@ -296,7 +296,7 @@ def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:
     if not replicas.spans:
         return list(parts)
     own = [[part.shape, [text.decode("latin-1") for text in part.flat]] for part in parts]
-    received = [row for rows in replicas.session.exchange("gather of text", own) for row in rows]
+    received = replicas.by_replica(replicas.session.exchange("gather of text", own))
     return [
         np.array([text.encode("latin-1") for text in texts], object).reshape(shape)
         for shape, texts in received

@@ -49,7 +49,7 @@ def avals_of_all(
             fix="make all workers run the same program on values of the same structure.",
         )
     return [
-        tuple(aval and Aval(tuple(aval[0]), aval[1]) for parts in rows for aval in parts)
+        tuple(aval and Aval(tuple(aval[0]), aval[1]) for aval in replicas.by_replica(rows))
         for rows in zip(*received, strict=True)
     ]
 

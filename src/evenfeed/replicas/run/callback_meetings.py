@@ -36,7 +36,7 @@ class Seat:
     @property
     def index(self) -> int:
         """The global index of the replica."""
-        return self.replicas.first + self.number
+        return self.replicas.own[self.number]
 
     def meet(self, what: str, value: Any, resolve: Resolve) -> Any:
         """Meet the other replicas, in their threads (see `ReplicaThreads.meet`)."""

@@ -6,7 +6,8 @@ from functools import cache, partial
 from typing import Any, Final
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.device_shards import shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.one_array import copies_of
 from evenfeed.replicas.values import DistributedValues, PerReplica

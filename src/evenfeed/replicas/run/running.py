@@ -170,7 +170,7 @@ def run_on_replicas(
     strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica, and regroup the results."""
-    if replicas.count == 1:
+    if replicas.is_lone:
         here = contexts.here
         if here.driving is None or here.stagings or mode.eager or reads.here.listeners:
             return _run_on_one(strategy, replicas, fn, args, kwargs)
@@ -220,7 +220,7 @@ def _eagerly(
     strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica as plain Python."""
-    if replicas.count == 1:
+    if replicas.is_lone:
         return _run_on_one(strategy, replicas, fn, args, kwargs)
 
     def on_replicas(function: Callable[..., Any]) -> Any:

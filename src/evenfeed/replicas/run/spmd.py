@@ -22,7 +22,7 @@ from evenfeed.replicas.run.uneven_warning import note_even
 from evenfeed.replicas.run.varying import equations_in, varying_outputs
 from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.variables.shared_variables import not_one_value
 
 
 @final
@@ -93,7 +93,7 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
     given, tree = leaves_of((tuple(args), kwargs))
     as_one = [_as_one(leaf, replicas) for leaf in given]
     cut = [i for i, leaf in enumerate(as_one) if isinstance(leaf, PerReplica)]
-    variables = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
+    variables: list[Any] = [v for v in outer.values if getattr(v, "replicas", None) is replicas]
     inputs: list[Any] = [leaf.array if isinstance(leaf, Mirrored) else leaf for leaf in as_one]
     spread = spread_arrays(function, inputs)
     found = Outputs()
@@ -175,7 +175,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     closed: Any,
     found: Outputs,
     cut: Sequence[PerReplica],
-    variables: Sequence[Variable],
+    variables: Sequence[Any],
     whole: Sequence[Any],
 ) -> Any:
     """Call the traced function for all replicas, in the current trace."""
@@ -187,7 +187,11 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     rows = [*(value.array for value in cut), *(outer.values[v] for v in variables), *whole]
     given = [rows[index] for index in needed]
     tensors = len(jaxpr.outvars) - len(found.written)
-    differ = varying_outputs(jaxpr, replicas.axes, frozenset(range(last)))
+    shared = {len(cut) + index for index, variable in enumerate(variables) if variable.is_shared}
+    own_inputs = frozenset(range(last)) - shared
+    written: list[Any] = list(found.written)
+    differ = varying_outputs(jaxpr, replicas.axes, own_inputs)
+    _check_shared(written, differ[tensors:])
     if replicas.spans:
         # What is the same on all replicas of one worker may differ between workers. The state of a worker's own
         # objects stays local to it.
@@ -205,12 +209,15 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         return results, [o[None] for o in outputs[tensors:]]
 
     spec = jax.sharding.PartitionSpec
-    results, written = replicas.mapped(
+    results, stacks = replicas.mapped(
         local,
-        (spec(), *(replicas.spec if index < last else spec() for index in needed)),
-        ([replicas.spec if d else spec() for d in differ[:tensors]], replicas.spec),
+        (spec(), *(replicas.spec if index in own_inputs else spec() for index in needed)),
+        (
+            [replicas.spec if d else spec() for d in differ[:tensors]],
+            [spec() if v.is_shared else replicas.spec for v in written],
+        ),
     )(consts, *given)
-    for variable, stack in zip(found.written, written, strict=True):
+    for variable, stack in zip(written, stacks, strict=True):
         outer.write(variable, stack)
     return found.filled(
         PerReplica(array=r, lifted=not out.aval.shape, count=replicas.count)
@@ -218,6 +225,13 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         else Mirrored(array=r, count=replicas.count)
         for r, d, out in zip(results, differ, jaxpr.outvars, strict=False)
     )
+
+
+def _check_shared(written: Sequence[Any], differ: Sequence[bool]) -> None:
+    """Raise if replicas assign different values to a variable that they share."""
+    for variable, is_own in zip(written, differ, strict=True):
+        if variable.is_shared and is_own:
+            raise ValueError(not_one_value(variable.name))
 
 
 def _row(value: Any) -> Any:

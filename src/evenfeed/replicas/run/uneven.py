@@ -19,7 +19,7 @@ from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
 from evenfeed.replicas.function.outputs import Outputs, as_tensor
 from evenfeed.replicas.function.staging import Staging, Unstaged
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.regrouping import leaves_of, packed, regrouped
 from evenfeed.replicas.replica_context import Replica, Site, drawing_for, noted
@@ -89,14 +89,14 @@ def run_uneven(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
         replicas,
         pieces,
         len(columns),
-        len(stacks),
+        variables,
         Watch(function, _rows(columns)),
     )
     flat = [
         *stacks,
         *(v for r, t in enumerate(joined.own) for v in (*t.consts, *(c.parts[r] for c in columns))),
     ]
-    results = call_on_host(joined, joined.results(stacks, variables), *flat)
+    results = call_on_host(joined, joined.results(stacks), *flat)
     return joined.regrouped(results, outer)
 
 
@@ -285,7 +285,7 @@ class _UnevenProgram:
         replicas: The replicas.
         pieces: The functions of all replicas, including those of other workers.
         columns: The number of parts that each replica gets.
-        stacks: The number of variables.
+        variables: The variables.
         watch: Counts the steps.
 
     Attributes:
@@ -293,29 +293,33 @@ class _UnevenProgram:
     """
 
     def __init__(
-        self, replicas: Replicas, pieces: _Pieces, columns: int, stacks: int, watch: Watch
+        self,
+        replicas: Replicas,
+        pieces: _Pieces,
+        columns: int,
+        variables: Sequence[Any],
+        watch: Watch,
     ) -> None:
         self._watch = watch
         self._replicas = replicas
         self._pieces = pieces
-        here = slice(replicas.first, replicas.first + replicas.local_count)
-        self.own = pieces.traces[here]
-        self._cuts = pieces.cuts[here]
+        self.own = replicas.own_entries(pieces.traces)
+        self._cuts = replicas.own_entries(pieces.cuts)
         self._columns = columns
-        self._stacks = stacks
+        self._variables = variables
         self._written = self.own[0].outputs.written
 
     @cached_property
     def _numbers(self) -> list[Any]:
         """The replica indices, on their devices. Created at the first run, not during the trace."""
-        first, place = self._replicas.first, self._replicas.to_replica
-        return [place(np.int32(first + r), r) for r in range(self._replicas.local_count)]
+        place = self._replicas.to_replica
+        return [place(np.int32(replica), r) for r, replica in enumerate(self._replicas.own)]
 
-    def results(self, stacks: Sequence[Any], variables: Sequence[Any]) -> list[Any]:
+    def results(self, stacks: Sequence[Any]) -> list[Any]:
         """Return the result shapes: each replica's results, the common results, then whole variables."""
         each = [trace.results[k] for trace in self.own for k in self._pieces.own]
         common = [self.own[0].results[k] for k in self._pieces.common.places]
-        whole = dict(zip(variables, stacks, strict=True))
+        whole = dict(zip(self._variables, stacks, strict=True))
         return [*each, *common, *(whole[variable] for variable in self._written)]
 
     def __call__(self, *flat: Any) -> list[Any]:
@@ -331,11 +335,13 @@ class _UnevenProgram:
         tensors = [value for row in ends for value in row[:own]]
         rows = zip(*(row[own : own + written] for row in ends), strict=True)
         common = self._common([row[own + written :] for row in ends])
-        return [*tensors, *common, *(self._replicas.joined(row) for row in rows)]
+        stacks = [v.stack_of(row) for v, row in zip(self._written, rows, strict=True)]
+        return [*tensors, *common, *stacks]
 
     def _inputs(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
-        copies = [shards(stack) for stack in flat[: self._stacks]]
-        rest = iter(flat[self._stacks :])
+        first = len(self._variables)
+        copies = [v.rows_of(x) for v, x in zip(self._variables, flat, strict=False)]
+        rest = iter(flat[first:])
         held: list[dict[Any, Any]] = []
         for replica, trace in enumerate(self.own):
             consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]

@@ -11,8 +11,9 @@ from typing import Any, final
 
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas.collectives.device_programs import mapped_over, run_together
+from evenfeed.replicas.device_shards import shards
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.varying import (
     communicates,
     equations_in,

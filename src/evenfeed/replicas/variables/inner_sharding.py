@@ -1,4 +1,4 @@
-"""How each replica's copy of a variable is split over the axes inside of a replica."""
+"""How a variable is split over the axes of a mesh."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,11 +8,13 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas.array_layouts import parts_along
-from evenfeed.replicas.mesh import Replicas, axes_of
+from evenfeed.replicas.device_shards import axes_of
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reduce.reduce_op import VariableSynchronization
 
 
 def inner_spec(given: Any, variable: Any) -> Any:
-    """Return the `PartitionSpec` of a variable's copies over the inner axes of a mesh; None if they are not split.
+    """Return the `PartitionSpec` of a variable, or of its copies if each replica has one; None if it is not split.
 
     Args:
         given: What the user passed for this variable.
@@ -22,10 +24,13 @@ def inner_spec(given: Any, variable: Any) -> Any:
         InvalidArgumentError: It does not suit the mesh or the shape.
     """
     replicas, name, shape = variable.home, variable.name, variable.shape
-    if replicas is None or not replicas.has_inner_axes:
+    if replicas is None or not variable.distribute_strategy.shares_variables:
         if given is None:
             return None
-        raise _not_split(given, replicas, name)
+        raise InvalidArgumentError(
+            f"The variable {name!r} has the sharding {given}, but no mesh with named axes.",
+            fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
+        )
     spec = given
     if (
         given is None and shape.rank is not None
@@ -43,33 +48,32 @@ def inner_spec(given: Any, variable: Any) -> Any:
                 fix='pass jax.sharding.PartitionSpec(None, "tensor").',
             )
         )
+    _check_axes(spec, variable)
     _check_spec(spec, replicas, name, shape)
     return spec
 
 
-def _not_split(given: Any, replicas: Replicas | None, name: str) -> InvalidArgumentError:
-    if replicas is None:
-        return InvalidArgumentError(
-            f"The variable {name!r} has the sharding {given}, but no mesh with axes inside of a replica.",
-            fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
+def _check_axes(spec: Any, variable: Any) -> None:
+    replicas, name = variable.home, variable.name
+    named = [axis for part in spec for axis in axes_of(part)]
+    every = list(replicas.mesh.axis_names)
+    if not set(named) <= set(every) or len(set(named)) < len(named):
+        raise InvalidArgumentError(
+            f"The variable {name!r} has the sharding {spec}, but the mesh has the axes {every}.",
+            fix="name only axes of the mesh, and each of them once.",
         )
-    return InvalidArgumentError(
-        f"The variable {name!r} has the sharding {given}, but each replica has a single device: the mesh is "
-        f"{dict(replicas.mesh.shape)}, and its data axes are {list(replicas.axes)}.",
-        fix="leave the sharding out; or create the variable in the scope of a MeshStrategy whose data_axes leave out the axes "
-        "that split it.",
-    )
+    on_read = variable.synchronization is VariableSynchronization.ON_READ
+    if on_read and set(named) & set(replicas.axes):
+        inner = [axis for axis in every if axis not in replicas.axes]
+        raise InvalidArgumentError(
+            f"The variable {name!r} is synchronized on read, so that each replica has a copy, but its sharding {spec} names "
+            f"data axes. Inside of a replica are {inner}.",
+            fix="split it over those, or leave the sharding out.",
+        )
 
 
 def _check_spec(spec: Any, replicas: Replicas, name: str, shape: TensorShape) -> None:
     sizes = [] if shape.rank is None else shape.as_list()
-    inner = [axis for axis in replicas.mesh.axis_names if axis not in replicas.axes]
-    if not {axis for part in spec for axis in axes_of(part)} <= set(inner):
-        raise InvalidArgumentError(
-            f"The variable {name!r} has the sharding {spec}, but only the axes {inner} are inside of a replica.",
-            fix="split it over those. To split it over a data axis, leave that axis out of data_axes, and split the rows over "
-            "it in the step, with jax.lax.with_sharding_constraint.",
-        )
     if len(spec) > len(sizes):
         found = "unknown" if shape.rank is None else sizes
         raise InvalidArgumentError(

@@ -1,6 +1,7 @@
 """Variables with one copy on each of several replicas."""
 
 import warnings
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -11,23 +12,22 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
-from evenfeed.replicas.collectives.device_programs import held_by_all, unfolded
+from evenfeed.replicas.collectives.device_programs import unfolded
 from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_first
+from evenfeed.replicas.device_shards import shards
 from evenfeed.replicas.function.staging import Staging, Unstaged
-from evenfeed.replicas.mesh import Replicas, shards
+from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
-from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation, divided
+from evenfeed.replicas.reduce.reduce_op import ReduceOp, VariableAggregation
 from evenfeed.replicas.reduce.reduced_slices import aggregated_slices
 from evenfeed.replicas.replica_context import Replica
 from evenfeed.replicas.run.avals import avals_of_all
 from evenfeed.replicas.run.host_callback import call_on_host, parts_here
 from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.replicas.variables.assignments import How, Partly, add, subtract
+from evenfeed.replicas.variables.assignments import How, Partly
 from evenfeed.replicas.variables.scoped_variables import (
     ScopedVariable,
     check_adds_up,
-    check_assignable,
-    check_readable,
     check_summable,
 )
 from evenfeed.replicas.worker_parts import of_all_workers
@@ -41,6 +41,8 @@ class DistributedVariable(ScopedVariable):
     The copies are one array with a replica axis, which is sharded over the devices. A replica that runs
     as plain Python only writes its own copy. The array is rebuilt from the copies when it is next needed.
     """
+
+    is_shared = False  # whether the array has a single entry, for all replicas
 
     @property
     def replicas(self) -> Replicas:
@@ -95,6 +97,14 @@ class DistributedVariable(ScopedVariable):
         if self._copies is None:
             self._copies = [shard[0] for shard in shards(self.held)]
         return self._copies
+
+    def rows_of(self, stack: Any) -> Sequence[Any]:
+        """Return the entry of each of this worker's replicas, with the leading axis, on its device."""
+        return shards(stack)
+
+    def stack_of(self, rows: Sequence[Any]) -> Any:
+        """Make the array from the entries of this worker's replicas."""
+        return self.replicas.joined(rows)
 
     @property
     def stack(self) -> Any:
@@ -172,7 +182,7 @@ class DistributedVariable(ScopedVariable):
         return call_on_host(aggregate, [jax.eval_shape(self._aggregate_stack, stack)], stack)[0]
 
     def _aggregate_held(self, stack: Any) -> Any:
-        return shards(stack)[0][0]
+        return self.rows_of(stack)[0][0]
 
     def _aggregate_copies(self) -> Any:
         return self.copies[0]
@@ -219,7 +229,7 @@ class DistributedVariable(ScopedVariable):
             return value
         if isinstance(value, IndexedSlices):
             return aggregated_slices(replica.perform, self.replicas.count, self.aggregation, value)
-        return replica.perform(_collective(self.aggregation), [value])[0]
+        return replica.perform(collective_for(self.aggregation), [value])[0]
 
     def _warn_of_copies(self) -> None:
         if self._warned:
@@ -262,6 +272,9 @@ class DistributedVariable(ScopedVariable):
             return self._change_own(how, self._fitting(how, own))
         if level.uneven:
             return self._change_in_callback(level, how, value)
+        return self._change_stack(level, how, value)
+
+    def _change_stack(self, level: Staging, how: How, value: Any) -> Any:
         stack, parts = level.read(self), self._parts(how, value)
         new = jnp.stack([self._changed(how, stack[r], part) for r, part in enumerate(parts)])
         level.write(self, jax.lax.with_sharding_constraint(new, self.layout))
@@ -280,13 +293,13 @@ class DistributedVariable(ScopedVariable):
         parts = self._parts(how, value)
 
         def changed(stack: Any, *own: Any) -> list[Any]:
-            copies = [row[0] for row in shards(stack)]
+            copies = [row[0] for row in self.rows_of(stack)]
             placed = [replicas.to_replica(part, r) for r, part in enumerate(own)]
             new = [self._changed(how, *pair) for pair in zip(copies, placed, strict=True)]
-            return [replicas.stacked(new), *new]
+            return [self.stack_of([copy[None] for copy in new]), *new]
 
         each = jax.ShapeDtypeStruct(parts[0].shape, held.dtype)
-        whole = jax.ShapeDtypeStruct((replicas.count, *each.shape), held.dtype)
+        whole = jax.ShapeDtypeStruct((held.shape[0], *each.shape), held.dtype)
         new, *copies = call_on_host(changed, [whole, *[each] * replicas.local_count], held, *parts)
         level.write(self, new)
         if not isinstance(value, DistributedValues) and not replicas.spans:
@@ -330,7 +343,7 @@ class DistributedVariable(ScopedVariable):
         return [self._fitting(how, part) for part in parts]
 
 
-def _collective(aggregation: VariableAggregation) -> Collective:
+def collective_for(aggregation: VariableAggregation) -> Collective:
     """Return the collective that aggregates the replicas' values."""
     if aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
         return FromFirst()
@@ -340,57 +353,3 @@ def _collective(aggregation: VariableAggregation) -> Collective:
 @final
 class MirroredVariable(DistributedVariable):
     """A variable whose copies are kept equal on every assignment."""
-
-
-@final
-class SyncOnReadVariable(DistributedVariable):
-    """A variable whose copies the replicas change independently. Reading it aggregates the copies."""
-
-    def _check_assigned(self, value: Any) -> None:
-        pass
-
-    def _aggregate_assigned(self, replica: Replica, value: Any) -> Any:
-        del replica
-        return value
-
-    def _check_readable(self) -> None:
-        level = contexts.frame()
-        if level is not None and level.context is not None:
-            self._check_strategy()  # the replicas of another strategy cannot aggregate the copies
-        check_readable(self)
-        check_adds_up(self)
-
-    def _aggregate_copies(self) -> Any:
-        first = self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA
-        if first and not self.replicas.spans:
-            return self.copies[0]
-        if self.replicas.spans:
-            return self._aggregate_stack(held_by_all(self.replicas, self.held))
-        return self._aggregate_stack(
-            jnp.stack([self.replicas.to_replica(copy, 0) for copy in self.copies])
-        )
-
-    def _aggregate_held(self, stack: Any) -> Any:
-        return self._aggregate_stack(held_by_all(self.replicas, stack))
-
-    def _aggregate_stack(self, stack: Any) -> Any:
-        if self.aggregation is VariableAggregation.ONLY_FIRST_REPLICA:
-            return stack[0]
-        total = jnp.sum(unfolded(self.replicas, stack), axis=0, dtype=stack.dtype)
-        if self.aggregation is VariableAggregation.SUM:
-            return total
-        return divided(total, self.replicas.count)
-
-    def _aggregate_mapped(self, copy: Any) -> Any:
-        own, index = unfolded(self.replicas, copy), jax.lax.axis_index(self.replicas.axis)
-        return _collective(self.aggregation).mapped(self.replicas, index, [own])[0]
-
-    def _change_all(self, how: How, value: Any) -> Any:
-        check_assignable(self, adds=how in (add, subtract))
-        if self.aggregation is VariableAggregation.SUM and not isinstance(value, DistributedValues):
-            share = divided(self._fitting(how, value), self.replicas.count).astype(self.dtype)
-            super()._change_all(how, share)
-            return (
-                share * self.replicas.count
-            )  # what the variable reads now, not the copy of one replica
-        return super()._change_all(how, value)

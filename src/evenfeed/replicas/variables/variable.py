@@ -219,16 +219,19 @@ class Variable(OlderMembers, metaclass=Created):
                     fix="call numpy() outside evenfeed.function.",
                 )
             )
-        array = np.array(value)
+        array = np.array(self._to_host(value))
         return array[()] if array.ndim == 0 else array
 
     def __jax_array__(self) -> Any:
         return self.value()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return (
-            np.array(self.value(), dtype) if copy is not False else np.asarray(self.value(), dtype)
-        )
+        value = self._to_host(self.value())
+        return np.array(value, dtype) if copy is not False else np.asarray(value, dtype)
+
+    def _to_host(self, value: Any) -> Any:
+        """Return a value that NumPy can read, also if other processes have parts of it."""
+        return value
 
     # --- assigning -------------------------------------------------------------------------
 
@@ -297,7 +300,7 @@ class Variable(OlderMembers, metaclass=Created):
         if level is None:
             with self._changing:  # the threads of a map may change it concurrently
                 self._array = self._changed(how, self._array, new)
-        elif level.within is not None and level.within.count > 1:
+        elif level.within is not None and not level.within.is_lone:
             raise Unstaged(f"every replica assigns {self.name!r}, which was made outside a scope")
         else:
             level.write(self, self._changed(how, level.read(self), new))
@@ -360,7 +363,7 @@ class Variable(OlderMembers, metaclass=Created):
     def _hold(self, array: Any) -> None:
         # With a strategy of one replica, the value goes to that replica's device.
         home = self.home
-        lone = home is not None and home.count == 1 and not is_traced(array)
+        lone = home is not None and home.is_lone and not is_traced(array)
         self._array = home.to_replica(array, 0) if home is not None and lone else array
 
     def _check_kind(self) -> None:

@@ -35,7 +35,7 @@ class Created(type):
         Inside `run`, all replicas make it together, with the arguments of the first one.
         """
         level = contexts.frame()
-        if level is not None and level.context is not None and level.replicas.count > 1:
+        if level is not None and level.context is not None and not level.replicas.is_lone:
             return level.context.replica.merge(cls._made, (_Given(kwargs),), {})
         return cls._made(_Given(kwargs))
 
