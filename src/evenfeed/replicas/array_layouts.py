@@ -15,7 +15,7 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline, paths
 from evenfeed.replicas.device_shards import axes_of, row_axes
-from evenfeed.replicas.mesh import copied, owned
+from evenfeed.replicas.mesh import Replicas, copied, owned
 from evenfeed.tensors.device_arrays import narrowed
 
 # Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.
@@ -38,6 +38,7 @@ class ArrayLayout:
         rows: The rows of a batch that this process reads.
         processes: The processes with devices, in order.
         process_of: Returns the process of a device.
+        replicas: The replicas of a strategy, if each has a shard of rows; None for arrays without a strategy.
     """
 
     names: tuple[str, ...]
@@ -46,6 +47,7 @@ class ArrayLayout:
     rows: HeldRows
     processes: tuple[int, ...]
     process_of: ProcessOf = _own_process
+    replicas: Replicas | None = None
 
     def padded(self, length: int | None) -> "ArrayLayout":
         """Return the layout of batches that are padded to a length; None if they are not padded."""

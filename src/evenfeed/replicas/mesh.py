@@ -282,6 +282,14 @@ class Replicas:
         pairs = zip(parts, self.own_entries(self._groups), strict=True)
         return [jax.device_put(x, device) for x, group in pairs for device in self._local(group)]
 
+    def entry_of_each_device(self, array: Any) -> "jax.Array":
+        """Make an array with a row of this worker on each of its devices, and those of the other workers on theirs."""
+        spec = jax.sharding.PartitionSpec(self.mesh.axis_names)
+        there: Any = jax.sharding.NamedSharding(self.mesh, spec)
+        shape = (self.mesh.size, *array.shape[1:])
+        placed = [jax.device_put(array, device) for device in there.addressable_devices]
+        return jax.make_array_from_single_device_arrays(shape, there, placed)
+
     def to_replica(self, array: Any, replica: int) -> Any:
         """Copy an array to the device of one replica. Returns the array itself if it is already there."""
         device = self.local_devices[replica]

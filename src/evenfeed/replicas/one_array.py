@@ -10,7 +10,7 @@ from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.device_shards import shards
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.tensors.device_arrays import is_traced
 
 # The shape of each replica's part, over all workers.
@@ -120,7 +120,8 @@ def replicated_array(parts: Sequence[Any]) -> "jax.Array":
 def count_here(array: Any, count: int | None) -> int:
     """Return the number of this worker's parts of an array; `count` if the array cannot tell."""
     if count is None or not is_at_hand(array):
-        return len(array.sharding.addressable_devices)
+        owner = replicas_of(array)
+        return len(array.sharding.addressable_devices) if owner is None else owner.local_count
     return count
 
 
@@ -169,4 +170,10 @@ def copies_of(array: Any, count: int) -> tuple[Any, ...]:
     if is_traced(array) or not isinstance(array, jax.Array):
         return (array,) * count
     copies = tuple(shard.data for shard in array.addressable_shards)
-    return copies if len(copies) == count else (array,) * count
+    if len(copies) == count:
+        return copies
+    owner = replicas_of(array)
+    if owner is None or owner.local_count != count:
+        return (array,) * count
+    by_device = {shard.device: shard.data for shard in array.addressable_shards}
+    return tuple(by_device[device] for device in owner.local_devices)

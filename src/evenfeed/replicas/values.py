@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, final
 from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import Composite
-from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.one_array import (
     Shapes,
     are_alike,
@@ -177,7 +177,10 @@ class PerReplica(DistributedValues):
         array: Any = self._array
         if array is None:
             return self.part_count if self._replicas is None else self._replicas.count
-        return self.part_count if is_at_hand(array) else len(array.sharding.device_set)
+        if is_at_hand(array):
+            return self.part_count
+        owner = replicas_of(array)
+        return len(array.sharding.device_set) if owner is None else owner.count
 
     @property
     def shapes(self) -> Shapes | None:

@@ -1,4 +1,7 @@
-"""Feeds global arrays to the eight devices of all processes. Each compares its blocks with arrays made by hand."""
+"""Feeds global arrays to the eight devices of all processes, and trains on them.
+
+Each process compares its blocks with arrays made by hand.
+"""
 
 import itertools
 import json
@@ -8,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from mesh_training import on_all_meshes
 
 import evenfeed as tf
 
@@ -119,6 +123,7 @@ def main() -> None:
         .explain()
     )
     seen["explained"] = [line.strip() for line in text.splitlines() if "this process reads" in line]
+    seen["training"] = on_all_meshes(sys.argv[1])
     sys.stdout.write(f"seen {json.dumps(seen)}\n")
 
 

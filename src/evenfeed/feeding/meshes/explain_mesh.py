@@ -50,7 +50,8 @@ def mesh_text(
     if given.short is not None:
         lines.append(f"last step: {counted(given.short, 'row')}")
     lines += [*given.notes, *position_text(state), f"prefetch: {prefetch_text(options)}"]
-    head = f"GlobalBatches: {steps_text(given.size)} of {_rows(length)} on {_devices(layout)}"
+    kind = "GlobalBatches" if layout.replicas is None else "DistributedDataset"
+    head = f"{kind}: {steps_text(given.size)} of {_rows(length)} on {_devices(layout)}"
     plan = [f"    {line}" for line in explained_plan(given.plan, 0).splitlines()]
     return Explanation("\n".join([head, *(f"  {line}" for line in lines), "  dataset:", *plan]))
 

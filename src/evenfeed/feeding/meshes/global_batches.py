@@ -1,6 +1,7 @@
 """Datasets of global `jax.Array` objects: each process reads the rows that its devices hold by a sharding."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
@@ -22,8 +23,10 @@ from evenfeed.feeding.meshes.mesh_feeds import (
     policy_of,
 )
 from evenfeed.feeding.reading import WorkerInput, alone
+from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.array_layouts import ArrayLayout, held_rows, layout_of
+from evenfeed.replicas.mesh import Replicas
 
 
 class GlobalBatches(DistributedDataset):
@@ -67,20 +70,38 @@ def global_batches(
         [0, 1, 2, 3] [[0, 1], [0, 1], [2, 3], [2, 3]]
         [4, 5, 6, 7] [[4, 5], [4, 5], [6, 7], [6, 7]]
     """
-    chosen = input_options(options)
-    if not chosen.experimental_fetch_to_device:
-        raise ValueError(
-            described(
-                "Global arrays are always on devices, but got experimental_fetch_to_device=False.",
-                fix="leave it out, or iterate over the Dataset itself.",
-            )
-        )
+    chosen = _checked(input_options(options))
     if callable(dataset) and not isinstance(dataset, (Dataset, DistributedDataset)):
         return GlobalBatches(_local_feed(dataset, sharding, mesh, chosen))
     plan = plan_of(checked_dataset(dataset, Dataset))
-    layout = layout_of(array_specs(plan), sharding, mesh)
+    return GlobalBatches(_global_feed(plan, layout_of(array_specs(plan), sharding, mesh), chosen))
+
+
+def batches_of_processes(dataset: Any, replicas: Replicas, options: object) -> DistributedDataset:
+    """Split the global batches of a dataset over replicas whose devices are on several processes.
+
+    Processes may share replicas: each reads the rows of the replicas that it has devices of.
+    """
+    plan = plan_of(checked_dataset(dataset, Dataset))
+    layout = layout_of(array_specs(plan), replicas.sharding)
+    chosen = _checked(input_options(options))
+    return DistributedDataset(_global_feed(plan, replace(layout, replicas=replicas), chosen))
+
+
+def _global_feed(plan: Node, layout: ArrayLayout, options: InputOptions) -> GlobalFeed | LaneFeed:
     kind = LaneFeed if policy_of(plan) is AutoShardPolicy.LANES else GlobalFeed
-    return GlobalBatches(kind(plan, layout, chosen, _worker(layout)))
+    return kind(plan, layout, options, _worker(layout))
+
+
+def _checked(options: InputOptions) -> InputOptions:
+    if options.experimental_fetch_to_device:
+        return options
+    raise ValueError(
+        described(
+            "Global arrays are always on devices, but got experimental_fetch_to_device=False.",
+            fix="leave it out, or iterate over the Dataset itself.",
+        )
+    )
 
 
 def _local_feed(

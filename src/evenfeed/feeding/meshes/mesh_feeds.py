@@ -6,31 +6,31 @@ makes of its own rows.
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast, final
+from typing import Any, Final, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, pack, packer
+from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.feeding.agreed_steps import AgreedSteps
 from evenfeed.feeding.cluster_state import ClusterState
 from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, cut_facts, taken_facts
 from evenfeed.feeding.explain_distribution import lanes_text
 from evenfeed.feeding.global_batch import global_batch_size
-from evenfeed.feeding.host_steps import Column, CountedSteps, HostSteps, length_of
+from evenfeed.feeding.host_steps import Column, CountedSteps, HostSteps
 from evenfeed.feeding.ignored_errors import all_ignored
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import HeldLanes, lanes_of, size_of_lanes
+from evenfeed.feeding.meshes.array_placing import ArrayPlacing
 from evenfeed.feeding.meshes.explain_mesh import MeshInput, mesh_text
 from evenfeed.feeding.meshes.held_steps import (
     HeldSteps,
     LocalSteps,
     MarkedSteps,
     check_rows,
-    own_valid,
 )
 from evenfeed.feeding.padding import padded_rows
 from evenfeed.feeding.reading import ElementReading, WorkerInput, run_of_chief, seeds_of_pass
@@ -41,6 +41,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy, options_of
 from evenfeed.replicas.array_layouts import ArrayLayout, axes_in_words
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.values import PerReplicaSpec
 from evenfeed.rewrite.worker_plan import Sharded, in_all_lanes, sharded_by_row
 from evenfeed.runtime.explain import Explanation
 from evenfeed.runtime.functions.called_functions import ExternalState
@@ -81,6 +82,12 @@ def _array_spec(spec: TypeSpec) -> TypeSpec:
     return found
 
 
+def _part_spec(spec: TypeSpec, replicas: Replicas) -> TypeSpec:
+    rows = spec.shape[0] if isinstance(spec, TensorSpec) and spec.shape.rank else None
+    part = with_rows(spec, None if rows is None else rows // replicas.count)
+    return PerReplicaSpec(*[part] * replicas.local_count)
+
+
 class MeshFeed(StepSource):
     """Makes steps of global arrays.
 
@@ -109,6 +116,8 @@ class MeshFeed(StepSource):
 
     @property
     def replicas(self) -> Replicas:
+        if self._layout.replicas is not None:
+            return self._layout.replicas
         raise TypeError(
             described(
                 "The steps of a GlobalBatches dataset are not for the replicas of a strategy.",
@@ -124,9 +133,18 @@ class MeshFeed(StepSource):
         specs = array_specs(self._plan)  # not cached: dtypes depend on jax_enable_x64
         length = self._layout.rows.length
         if length is None:
-            return self._unpadded_spec(specs)
+            return self._of_replicas(self._unpadded_spec(specs))
         padded = [with_rows(spec, length) for spec in flatten(specs, DATA)]
-        return pack(specs, padded, DATA), TensorSpec(TensorShape([length]), dtypes.bool)
+        valid = TensorSpec(TensorShape([length]), dtypes.bool)
+        return self._of_replicas((pack(specs, padded, DATA), valid))
+
+    def _of_replicas(self, specs: Any) -> Any:
+        """Return the specs of the parts of global arrays, if replicas of a strategy get them."""
+        replicas = self._layout.replicas
+        if replicas is None:
+            return specs
+        each: list[TypeSpec] = flatten(specs, DATA)
+        return pack(specs, [_part_spec(spec, replicas) for spec in each], DATA)
 
     def _unpadded_spec(self, specs: Any) -> Any:
         return specs
@@ -135,8 +153,7 @@ class MeshFeed(StepSource):
         return [ExternalState(self._plan)]
 
     def _placing(self, convert: Callable[[Any], Any] | None) -> Callable[[Sequence[Column]], Any]:
-        assert convert is None
-        return ArrayPlacing(self._plan.element_spec, self._layout, self._axes)
+        return ArrayPlacing(self._plan.element_spec, self._layout, self._axes, convert)
 
     def _mesh_facts(self) -> Facts:
         held = self._layout.rows
@@ -263,8 +280,8 @@ class LaneFeed(MeshFeed):
         return CountedSteps(MarkedSteps(steps, held.length or self._rows))
 
     def _placing(self, convert: Callable[[Any], Any] | None) -> "ArrayPlacing":
-        assert convert is None
-        return ArrayPlacing(self._plan.element_spec, self._layout, self._axes, marked=True)
+        spec = self._plan.element_spec
+        return ArrayPlacing(spec, self._layout, self._axes, convert, marked=True)
 
     def _saving(self) -> ClusterState:
         return self._cluster
@@ -333,41 +350,3 @@ class LocalFeed(MeshFeed):
         notes = ("each process reads a dataset of its own rows",)
         given = MeshInput(self.size, rows, None, array_specs(self._plan), self._plan, notes)
         return mesh_text(given, self._layout, self._options, state)
-
-
-@final
-class ArrayPlacing:
-    """Turns the columns of a step into a structure of global arrays.
-
-    Args:
-        structure: The structure of an element.
-        layout: The shardings of its components.
-        axes: The mesh axes that split rows, in words.
-        marked: Whether the second column marks the rows that are there. By default, only the last ones may be missing.
-    """
-
-    def __init__(
-        self, structure: Any, layout: ArrayLayout, axes: str, *, marked: bool = False
-    ) -> None:
-        self._pack = packer(structure, DATA)
-        self._layout = layout
-        self._axes = axes
-        self._marked = marked
-
-    def __call__(self, columns: Sequence[Column]) -> Any:
-        """Return the step made from its columns."""
-        layout, held = self._layout, self._layout.rows
-        length, first = int(cast("Any", columns[0])), 2 if self._marked else 1
-        own = cast("Sequence[Any]", columns[first:])
-        check_rows(length, held, self._axes)
-        if self._marked and held.length is None and not cast("Any", columns[1]).all():
-            raise InvalidArgumentError(
-                "A lane gave fewer rows than its place in a batch has.",
-                fix="pass InputOptions(pad_partial_batches=True), which marks the rows that are missing.",
-            )
-        arrays = [None if c is None else layout.put(i, c, length) for i, c in enumerate(own)]
-        element = self._pack(arrays)
-        if held.length is None:
-            return element
-        valid = columns[1] if self._marked else own_valid(length_of(own), held, length)
-        return element, layout.put_valid(cast("Any", valid), length)

@@ -1,13 +1,13 @@
 """`FromFirst`: the arrays of replica 0, for all replicas. Variables with ONLY_FIRST_REPLICA use it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.collectives.collective import Collective
-from evenfeed.replicas.collectives.device_programs import held_by_all
+from evenfeed.replicas.collectives.device_programs import held_by_all, run_together
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.tensors.device_arrays import is_traced, unbound
@@ -62,6 +62,28 @@ def _first(replicas: Replicas, index: Any, array: Any) -> Any:
     # bools as ints, so the dtype is restored.
     own = jnp.where(index == 0, array, jnp.zeros_like(array))
     return jax.lax.psum(own, replicas.axis).astype(own.dtype)
+
+
+def copies_of_chief(replicas: Replicas, own: Any) -> list[Any]:
+    """Copy the first worker's array to the device of each of this worker's replicas.
+
+    Workers that share the first replica may have different arrays for it, so it cannot say which one counts.
+    """
+    first = own
+    if replicas.spans:
+        entries = replicas.entry_of_each_device(jnp.expand_dims(own, 0))
+        devices: list[Any] = list(replicas.mesh.devices.flat)
+        place = min(range(len(devices)), key=lambda d: (devices[d].process_index, d))
+        program = replicas.session.program(("entry", place), partial(_entry, replicas, place))
+        first = run_together(replicas, program, entries).addressable_data(0)
+    return [replicas.to_replica(first, replica) for replica in range(replicas.local_count)]
+
+
+def _entry(replicas: Replicas, place: int) -> Callable[..., Any]:
+    def entry(entries: Any) -> Any:
+        return entries[place]
+
+    return jax.jit(entry, out_shardings=replicas.replicated)
 
 
 def copies_of_first(replicas: Replicas, parts: Sequence[Any]) -> list[Any]:

@@ -89,7 +89,8 @@ class Program:
         self._run = self._compiled(needed)
         over = self._over or self.replicas
         self._session = over.session if over is not None and over.spans else None
-        if over is not None and over.spans and over.local_count == 1:
+        one = over is not None and over.local_count == 1 and not over.has_inner_axes
+        if over is not None and over.spans and one:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self.consts = self.placed(self.closed.consts)

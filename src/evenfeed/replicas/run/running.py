@@ -11,6 +11,7 @@ from functools import partial
 from threading import Lock
 from typing import Any, Final, final
 
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
@@ -208,6 +209,8 @@ def _traced(
 ) -> Any:
     """Call `fn` on each replica inside the current trace."""
     staging = contexts.here.stagings[-1]
+    if staging.uneven:
+        _check_one_process(replicas, "An argument has parts of different shapes")
     run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped
 
     def on_replicas(function: Callable[..., Any]) -> Any:
@@ -220,6 +223,7 @@ def _eagerly(
     strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica as plain Python."""
+    _check_one_process(replicas, f"{_name(fn)} runs as plain Python")
     if replicas.is_lone:
         return _run_on_one(strategy, replicas, fn, args, kwargs)
 
@@ -227,6 +231,18 @@ def _eagerly(
         return run_eagerly(strategy, replicas, function, args, kwargs)
 
     return run_with_state(on_replicas, fn, replicas) if is_connected() else on_replicas(fn)
+
+
+def _check_one_process(replicas: Replicas, what: str) -> None:
+    """Raise if a replica would run on its first device only, while other processes have some of its devices."""
+    if replicas.has_inner_axes and replicas.spans:
+        raise NotImplementedError(
+            described(
+                f"{what}, but the devices of a replica are in several processes, which run compiled steps only.",
+                fix="put evenfeed.function on the step, and pass parts of one shape: choose a batch size that the data axes "
+                "divide, with drop_remainder=True or InputOptions(pad_partial_batches=True).",
+            )
+        )
 
 
 def _compiled(  # noqa: PLR0913, PLR0917 - a run and its owner

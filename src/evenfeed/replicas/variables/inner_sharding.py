@@ -13,18 +13,19 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import VariableSynchronization
 
 
-def inner_spec(given: Any, variable: Any) -> Any:
+def inner_spec(given: Any, variable: Any, strategy: Any) -> Any:
     """Return the `PartitionSpec` of a variable, or of its copies if each replica has one; None if it is not split.
 
     Args:
         given: What the user passed for this variable.
         variable: The variable.
+        strategy: The strategy in whose scope it is made, or None.
 
     Raises:
         InvalidArgumentError: It does not suit the mesh or the shape.
     """
     replicas, name, shape = variable.home, variable.name, variable.shape
-    if replicas is None or not variable.distribute_strategy.shares_variables:
+    if replicas is None or not strategy.shares_variables:
         if given is None:
             return None
         raise InvalidArgumentError(
@@ -35,7 +36,7 @@ def inner_spec(given: Any, variable: Any) -> Any:
     if (
         given is None and shape.rank is not None
     ):  # by an unknown shape, a rule has nothing to decide
-        rule: Callable[..., Any] = variable.distribute_strategy.variable_sharding
+        rule: Callable[..., Any] = strategy.variable_sharding
         spec = rule(name.removesuffix(":0"), tuple(shape.as_list()))
     if spec is None:
         return None
@@ -63,6 +64,12 @@ def _check_axes(spec: Any, variable: Any) -> None:
             fix="name only axes of the mesh, and each of them once.",
         )
     on_read = variable.synchronization is VariableSynchronization.ON_READ
+    if on_read and named and replicas.spans:
+        raise InvalidArgumentError(
+            f"The variable {name!r} is synchronized on read and has the sharding {spec}, but the mesh has devices of several "
+            "processes.",
+            fix="leave the sharding out.",
+        )
     if on_read and set(named) & set(replicas.axes):
         inner = [axis for axis in every if axis not in replicas.axes]
         raise InvalidArgumentError(

@@ -13,7 +13,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import unfolded
-from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_first
+from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_chief
 from evenfeed.replicas.device_shards import shards
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
@@ -59,7 +59,7 @@ class DistributedVariable(ScopedVariable):
         replicas = self.replicas
         own = [array] * replicas.local_count
         self._check_initial_shapes(own)
-        self._copies: list[Any] | None = copies_of_first(replicas, own)  # all get the chief's value
+        self._copies: list[Any] | None = copies_of_chief(replicas, array)
         self._array = None
 
     def _check_initial_shapes(self, copies: list[Any]) -> None:

@@ -9,7 +9,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.device_programs import held_by_all
-from evenfeed.replicas.collectives.from_first import copies_of_first
+from evenfeed.replicas.collectives.from_first import copies_of_chief
 from evenfeed.replicas.device_shards import assembled, locally_held
 from evenfeed.replicas.mesh import copied
 from evenfeed.replicas.mirrored_values import Mirrored
@@ -49,7 +49,7 @@ class SharedVariable(DistributedVariable):
         if self.replicas.spans:
             own = [array] * self.replicas.local_count
             self._check_initial_shapes(own)
-            first = copies_of_first(self.replicas, own)[0]
+            first = copies_of_chief(self.replicas, array)[0]
         self._array, self._copies = self._laid_out(first), None
 
     def _laid_out(self, value: Any) -> Any:

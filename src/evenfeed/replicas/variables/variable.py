@@ -123,7 +123,7 @@ class Variable(OlderMembers, metaclass=Created):
         level = contexts.frame()
         self.home: Replicas | None = None if level is None else level.replicas
         self._strategy = None if level is None else level.strategy
-        self._spec = inner_spec(sharding, self)
+        self._spec = inner_spec(sharding, self, self._strategy)
         self._check_kind()
         with jax.ensure_compile_time_eval():  # a traced function may create variables
             self._hold(array)
