@@ -58,7 +58,7 @@ def main() -> None:
     seen = Seen(strategy)
 
     def by_hand(make: Any, *, placed: bool = True) -> Any:
-        parts = [make(replicas.first + r) for r in range(replicas.local_count)]
+        parts = [make(replica) for replica in replicas.own]
         if placed:
             parts = [jax.device_put(p, replicas.local_devices[r]) for r, p in enumerate(parts)]
         return tf.distribute.PerReplica(parts)
