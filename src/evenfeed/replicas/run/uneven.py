@@ -339,9 +339,8 @@ class _UnevenProgram:
         return [*tensors, *common, *stacks]
 
     def _inputs(self, flat: Sequence[Any]) -> list[dict[Any, Any]]:
-        first = len(self._variables)
         copies = [v.rows_of(x) for v, x in zip(self._variables, flat, strict=False)]
-        rest = iter(flat[first:])
+        rest = iter(flat[len(self._variables) :])
         held: list[dict[Any, Any]] = []
         for replica, trace in enumerate(self.own):
             consts = [self._replicas.to_replica(next(rest), replica) for _ in trace.consts]
