@@ -21,6 +21,7 @@ INNER = {
     "feeding",
     "formats",
     "keras_training",
+    "live",
     "lookup_tables",
     "images",
     "plan",

@@ -24,6 +24,7 @@ from evenfeed.feeding.composite_rows import (
 )
 from evenfeed.feeding.conversation import Talk
 from evenfeed.feeding.host_steps import Column, HostSteps, Pieces, pieces_of
+from evenfeed.runtime.elements import ElementIterator
 
 # The largest number of steps in one exchange, and the memory limit for those of one worker.
 _MOST_STEPS: Final = 64
@@ -213,6 +214,9 @@ class AgreedSteps(HostSteps):
             column if column is None or isinstance(column, list) else [column]
             for column in step.columns
         ]
+
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._steps.iterators()
 
     def state(self) -> Any:
         return self._ready[0].before if self._ready else self._steps.state()

@@ -1,8 +1,10 @@
 """The base of steps that are made from others, one of each."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from evenfeed.feeding.host_steps import HostSteps
+from evenfeed.runtime.elements import ElementIterator
 
 
 class ChangedSteps(HostSteps):
@@ -10,6 +12,9 @@ class ChangedSteps(HostSteps):
 
     def __init__(self, steps: HostSteps) -> None:
         self._steps = steps
+
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._steps.iterators()
 
     def state(self) -> Any:
         return self._steps.state()

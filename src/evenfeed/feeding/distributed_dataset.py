@@ -13,14 +13,18 @@ from evenfeed.core.iteration import Iterator, Owner, StepRun, reading
 from evenfeed.core.specs import INFINITE, UNKNOWN
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.feeding.conversation import Topic
+from evenfeed.feeding.explain_distribution import steps_taken_text
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.feeding.placing import array_of, array_specs_of
 from evenfeed.feeding.reading import WorkerInput, alone
+from evenfeed.feeding.step_meters import DistributedStats, StepMeter
 from evenfeed.feeding.step_sources import CutFeed, StepSource, TakeFeed
+from evenfeed.live.watching import watching
 from evenfeed.replicas import contexts
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.explain import Explanation
 from evenfeed.runtime.live_state import Ignored
+from evenfeed.runtime.measuring.pipeline_stats import not_measured
 
 
 class DistributedDataset:
@@ -159,6 +163,10 @@ class DistributedIterator(Iterator):
         self._external_states = feed.external_states()
         self._most_together = feed.most_together
         self._steps = feed.start(convert)
+        self._meter = self._steps.meter
+        if self._meter is not None:
+            self._meter.worker = feed.share.worker, feed.share.workers
+            watching.watch(self, self._meter)
 
     @property
     def element_spec(self) -> Any:
@@ -219,6 +227,39 @@ class DistributedIterator(Iterator):
         self._owner.check()
         self._feed.restore(self._steps, state)
 
+    def stats(self) -> DistributedStats:
+        """Return how long the steps of this worker waited for data, and what each stage of its pipeline has done.
+
+        Each worker knows its own figures only; `evenfeed run --dashboard` shows those of all workers side by side.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+            >>> tf.experimental.enable_stats()
+            >>> iterator = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4)))
+            >>> tf.experimental.enable_stats(False)
+            >>> steps = list(iterator)
+            >>> stats = iterator.stats()
+            >>> stats.steps, [replica.rows for replica in stats.replicas]
+            (2, [4, 4])
+            >>> [stage.name for stage in stats.pipelines[0].stages]
+            ['range(0, 8)', 'batch(4)']
+
+        Raises:
+            FailedPreconditionError: The iterator is not measured.
+        """
+        return self._measured().stats()
+
+    def explain(self) -> Explanation:
+        """Describe the figures of `stats()`: the steps, the replicas, and each stage, and what to change."""
+        meter = self._measured()
+        return steps_taken_text(meter.stats(), [one.explain() for one in meter.iterators()])
+
+    def _measured(self) -> StepMeter:
+        if self._meter is None:
+            raise not_measured()
+        return self._meter
+
     def close(self) -> None:
         """Stop the prefetch thread and free its steps."""
         if self._owner.is_here:
@@ -246,61 +287,6 @@ def _check_place() -> None:
                 fix="get it outside run, and pass it: strategy.run(step, args=(next(iterator),)).",
             )
         )
-
-
-@final
-class InputIterator(Iterator):
-    """An iterator over a distributed dataset that `initialize()` restarts.
-
-    `make_dataset_iterator` and `make_input_fn_iterator` of TensorFlow 1's strategies return it.
-
-    Args:
-        dataset: The dataset to read.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> strategy = tf.compat.v1.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-        >>> iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(8).batch(4))
-        >>> iterator.get_next().array.tolist()
-        [0, 1, 2, 3]
-        >>> iterator.initialize()
-        >>> strategy.experimental_run(lambda x: x * 10, iterator).array.tolist()
-        [0, 10, 20, 30]
-    """
-
-    def __init__(self, dataset: DistributedDataset) -> None:
-        self._dataset = dataset
-        self._steps = iter(dataset)
-
-    @property
-    def element_spec(self) -> Any:
-        """The spec of a step."""
-        return self._dataset.element_spec
-
-    def initialize(self) -> None:
-        """Restart at the first step."""
-        self._steps.close()
-        self._steps = iter(self._dataset)
-
-    @property
-    def initializer(self) -> None:
-        """Restart at the first step. Newer TensorFlow 1 programs read this instead of calling `initialize()`."""
-        return self.initialize()
-
-    def __next__(self) -> Any:
-        return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step
-
-    def peek_run(self, most: int) -> StepRun | None:
-        return self._steps.peek_run(most)
-
-    def take_run(self, run: StepRun) -> bool:
-        return self._steps.take_run(run)
-
-    def get_state(self) -> dict[str, Any]:
-        return self._steps.get_state()
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        self._steps.set_state(state)
 
 
 def distributed(dataset: Any, replicas: Replicas, options: InputOptions) -> DistributedDataset:

@@ -10,13 +10,14 @@ from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.reading import BatchReading, ElementReading
+from evenfeed.feeding.step_meters import DistributedStats, device_names
 from evenfeed.feeding.steps_together import most_together
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.rewrite.in_lanes import Lane
 from evenfeed.runtime.explain import Explanation, explained_plan
-from evenfeed.runtime.explain_text import counted
+from evenfeed.runtime.explain_text import counted, rate_text
 
 _POLICIES: Final = {
     AutoShardPolicy.FILE: "each reads its own files",
@@ -163,7 +164,7 @@ def _filled(rows: int, sizes: Sequence[int]) -> list[int]:
 
 
 def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]:
-    names = [f"{device.platform.upper()}:{device.id}" for device in replicas.local_devices]
+    names = device_names(replicas)
     width = max(map(len, names))
     pairs = enumerate(zip(names, shares, strict=True), share.worker * share.replicas)
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
@@ -185,3 +186,30 @@ def prefetch_text(options: InputOptions) -> str:
     if depth == 0:
         return "none; a step is copied to the devices when it is needed"
     return f"{counted(depth, 'step')}, copied to the devices by a thread"
+
+
+def steps_taken_text(stats: DistributedStats, pipelines: Sequence[Explanation]) -> Explanation:
+    """Describe the figures of a distributed iterator, given the explanations of what it reads."""
+    where = f"worker {stats.worker}" + (f" of {stats.workers}" if stats.workers > 1 else "")
+    rate = rate_text(stats.steps_per_second, "steps")
+    times = [
+        ("waiting for data", stats.waited_seconds),
+        ("reading", stats.read_seconds),
+        ("copying to the devices", stats.copy_seconds),
+        ("waiting for room", stats.room_wait_seconds),
+    ]
+    shares = [f"{what} {part / stats.seconds:.0%}" for what, part in times if stats.seconds]
+    text = [
+        f"DistributedIterator: {counted(stats.steps, 'step')} on {where}, {rate}",
+        *([f"  {', '.join(shares)}"] if shares else []),
+        f"  prefetched: {stats.buffered:.2g} of {stats.buffer_size} on average",
+        *(
+            f"  replica {one.replica}  {one.device}  {counted(one.rows, 'row')}, "
+            f"waited {one.waited_seconds:.3g} s for data"
+            for one in stats.replicas
+        ),
+        f"  advice: {stats.advice}",
+    ]
+    for pipeline in pipelines:
+        text += ["  dataset:", *(f"    {line}" for line in pipeline.splitlines()[:-1])]
+    return Explanation("\n".join(text))

@@ -79,6 +79,10 @@ class HostSteps(ABC):
         """Count steps that `peek` returned as read."""
         raise NotImplementedError(count)
 
+    def iterators(self) -> Sequence[ElementIterator]:
+        """Return the iterators that it reads, for their figures."""
+        return ()
+
     @abstractmethod
     def state(self) -> Any:
         """Return the position: `at` in each dataset, and the number of `rows` already used of a batch."""
@@ -115,6 +119,9 @@ class CountedSteps(HostSteps):
         self._number += 1
         return columns
 
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._steps.iterators()
+
     def state(self) -> Any:
         return {**self._steps.state(), "step": self._number}
 
@@ -147,6 +154,9 @@ class BatchSteps(HostSteps):
         self._used = length if most is None else min(length, start + most)
         self._partly = None if self._used == length else parts
         return [None if part is None else rows_between(part, start, self._used) for part in parts]
+
+    def iterators(self) -> Sequence[ElementIterator]:
+        return [self._elements]
 
     def state(self) -> Any:
         if self._partly is None:

@@ -46,6 +46,9 @@ class OwnLanes(HostSteps):
             raise StopIteration
         return found
 
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._lanes
+
     def state(self) -> Any:
         return {"at": [lane.position() for lane in self._lanes], "rows": 0}
 

@@ -67,6 +67,9 @@ class TakePieces(HostSteps):
         pieces = fill_missing([None if row is None else row[index] for row in rows], spec)
         return pieces[0] if len(pieces) == 1 else pieces
 
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._iterators
+
     def state(self) -> Any:
         return {"at": [iterator.position() for iterator in self._iterators], "rows": 0}
 

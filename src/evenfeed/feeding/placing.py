@@ -51,6 +51,11 @@ class Placing:
         specs: list[TypeSpec] = flatten(structure, DATA)
         self._are_scalars = [isinstance(s, TensorSpec) and s.shape.rank == 0 for s in specs]
 
+    @property
+    def replicas(self) -> Replicas:
+        """The replicas that get the steps."""
+        return self._replicas
+
     def __call__(self, columns: Sequence[Column]) -> Any:
         """Return the step made from its columns."""
         value, convert = self._value, self._convert

@@ -16,6 +16,8 @@ from evenfeed.core.errors import (
 from evenfeed.core.iteration import StepRun
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.feeding.placing import Placing
+from evenfeed.feeding.step_meters import StepMeter, devices_fed_by
+from evenfeed.live.watching import watching
 from evenfeed.replicas.mesh import X64Setting
 
 _JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
@@ -37,6 +39,9 @@ class StepsAhead:
 
     Attributes:
         take: Returns the next step, or raises its error. Raises StopIteration if there are no more steps.
+        peek: Returns up to some next steps together, or None; the position stays (see `Iterator.peek_run`).
+        take_run: Counts steps that `peek` returned as taken. Returns False if another thread took some of them.
+        meter: Measures the steps; None if nothing does.
 
     Args:
         make: Returns the reader of the rows.
@@ -50,24 +55,23 @@ class StepsAhead:
         place: Callable[[Sequence[Column]], Any],
         depth: int,
     ) -> None:
-        self._make = make
+        self.meter = StepMeter(devices_fed_by(place)) if watching.is_on else None
+        self._make = make if self.meter is None else self.meter.measured_steps(make)
         self._place = place
         self._depth = depth
-        self._share(make())
+        self._share(self._make())
 
     def _share(self, steps: HostSteps) -> None:
-        self._shared = _Shared(steps, self._place, self._depth)
-        self._shared.stop_with(self)
-        # Bound here, because every step of a training loop calls it.
-        self.take = self._shared.take
-
-    def peek(self, most: int) -> StepRun | None:
-        """Return up to `most` next steps together, or None; the position stays (see `Iterator.peek_run`)."""
-        return self._shared.peek(most)
-
-    def take_run(self, run: StepRun) -> bool:
-        """Count steps that `peek` returned as taken. Return False if another thread took some of them."""
-        return self._shared.take_run(run)
+        if self.meter is None:
+            shared = _Shared(steps, self._place, self._depth)
+        else:
+            shared = _MeasuredShared(steps, self._place, self._depth, self.meter)
+        self._shared = shared
+        shared.stop_with(self)
+        # Bound here, because every step of a training loop calls them.
+        self.take: Callable[[], Any] = shared.take
+        self.peek: Callable[[int], StepRun | None] = shared.peek
+        self.take_run: Callable[[StepRun], bool] = shared.take_run
 
     def state(self) -> Any:
         """Return the position after the last step that was taken."""
@@ -124,7 +128,6 @@ class _Item:
         return self.error
 
 
-@final
 class _Shared(Prefetching[_Item]):
     """What the consumers and the thread share.
 
@@ -136,11 +139,16 @@ class _Shared(Prefetching[_Item]):
     """
 
     def __init__(
-        self, steps: HostSteps, place: Callable[[Sequence[Column]], Any], depth: int
+        self,
+        steps: HostSteps,
+        place: Callable[[Sequence[Column]], Any],
+        depth: int,
+        meter: StepMeter | None = None,
     ) -> None:
-        super().__init__("evenfeed-feed")
+        super().__init__("evenfeed-feed", meter and meter.add_room)
         self.steps = steps
         self._place = place
+        self._copy = place if meter is None else meter.measured_copy(place)
         self._depth = depth
         self._claimed: dict[int, _Item] = {}  # by the thread that is about to return it
         self._position = steps.state()  # of the step that is being read, or is read next
@@ -320,7 +328,7 @@ class _Shared(Prefetching[_Item]):
             try:
                 columns = self.steps.read()
                 try:
-                    item.value = self._place(columns)
+                    item.value = self._copy(columns)
                 except InvalidArgumentError as error:
                     item.misplaced = error
             except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
@@ -346,3 +354,45 @@ class _Shared(Prefetching[_Item]):
                 self._items.append(_Item(self._position, error=error, failed=True))
                 self._failed = True
                 self._ready.ring()
+
+
+@final
+class _MeasuredShared(_Shared):
+    """Also measures how long the consumers wait.
+
+    It counts a step when it is claimed: if Ctrl-C came after it was taken, the step would be lost.
+    """
+
+    def __init__(
+        self,
+        steps: HostSteps,
+        place: Callable[[Sequence[Column]], Any],
+        depth: int,
+        meter: StepMeter,
+    ) -> None:
+        super().__init__(steps, place, depth, meter)
+        self._meter = meter
+
+    def _claim(self, me: int) -> _Item:
+        self._meter.add_fill(len(self._items), self._depth)
+        began = self._meter.begin()
+        try:
+            item = super()._claim(me)
+        except BaseException:
+            self._meter.end(began, has_ended=self._ended)
+            raise
+        self._meter.end(began)
+        self._meter.add_steps(0 if item.failed else 1)
+        return item
+
+    def peek(self, most: int) -> StepRun | None:
+        began = self._meter.begin()
+        try:
+            return super().peek(most)
+        finally:
+            self._meter.end(began)
+
+    def take_run(self, run: StepRun) -> bool:
+        taken = super().take_run(run)
+        self._meter.add_steps(run.count if taken else 0)
+        return taken

@@ -13,6 +13,7 @@ from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, SplitStep
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
 from evenfeed.rewrite.worker_plan import Sharded, whole_batches
+from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.fingerprint import fingerprint
 
 
@@ -84,6 +85,9 @@ class SharedBatches(HostSteps):
 
     def advance(self, count: int) -> None:
         self._steps.advance(count)
+
+    def iterators(self) -> Sequence[ElementIterator]:
+        return self._steps.iterators()
 
     def state(self) -> Any:
         return self._steps.state()

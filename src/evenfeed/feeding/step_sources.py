@@ -151,6 +151,11 @@ class StepSource(ABC):
         self._is_same = worker.topic is None  # as on the other workers
 
     @property
+    def share(self) -> Share:
+        """This worker."""
+        return self._share
+
+    @property
     @abstractmethod
     def replicas(self) -> Replicas:
         """The replicas that get the steps."""

@@ -73,7 +73,10 @@ def build(node: Node, run: Run, epoch: int = 0) -> Operator:
         epoch: The round of a repeat above; a shuffle has a different order in each.
     """
     found = indexed(node, run, epoch)
+    meter = run.meter
     if found is None:
-        return operator_of(Step(node, run, epoch, build))
+        operator = operator_of(Step(node, run, epoch, build))
+        return operator if meter is None else meter.measured(node, operator)
     walk = Walk(*found)
-    return ReadWide(walk) if any(functions_of(part) for part in node.walk()) else walk
+    operator = ReadWide(walk) if any(functions_of(part) for part in node.walk()) else walk
+    return operator if meter is None else meter.walked(node, operator)

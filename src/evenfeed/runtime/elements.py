@@ -15,12 +15,19 @@ from evenfeed.core.errors import FailedPreconditionError
 from evenfeed.core.iteration import Forkable, Iterator, Owner, interruption, reading
 from evenfeed.core.structure import DATA, packer
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.live.watching import watching
 from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
+from evenfeed.runtime.explain import Explanation, explained_pass
 from evenfeed.runtime.file_digests import StateFiles, with_digests
 from evenfeed.runtime.fingerprint import check_state, fingerprint, sealed
 from evenfeed.runtime.functions.called_functions import ExternalState
 from evenfeed.runtime.functions.calls import instead_of_stop
+from evenfeed.runtime.measuring.pipeline_stats import (
+    PipelineMeasure,
+    PipelineStats,
+    not_measured,
+)
 from evenfeed.runtime.operator import Ended, Operator, State, read_full
 from evenfeed.runtime.operators.parallel import unordered_map
 from evenfeed.runtime.reading_pace import Pace
@@ -73,9 +80,14 @@ class ElementIterator(Iterator, Forkable):
         self._pack = _as_they_are if flat else _packer(self._spec, form)
         self._run = Run(plan) if begun is None else run_started_elsewhere(plan, begun)
         self._run.unordered = unordered_map(plan) if unordered else None
+        self._measure = PipelineMeasure(plan) if watching.is_on else None
+        if self._measure is not None:
+            self._run.meter = self._measure.meter
+            if not flat:  # whoever reads parts shows the figures with its own
+                watching.watch(self, self._measure)
         # A thread may keep a dropped iterator's operator alive; end its processes anyway.
         weakref.finalize(self, self._run.close)
-        self._operator: Operator = build(self._plan, self._run)
+        self._operator: Operator = self._built()
         self._block: Block | None = None
         self._before: State = None  # the position before the Block
         self._next_row = 0
@@ -196,6 +208,41 @@ class ElementIterator(Iterator, Forkable):
         """Restore a position: TensorFlow's name for `set_state`."""
         self.set_state(state)
 
+    def stats(self) -> PipelineStats:
+        """Return what each stage of the pipeline has done so far, and how long your program waited for elements.
+
+        The figures are data classes; `as_dict()` makes them plain dicts, for example for JSON.
+
+        Examples:
+            >>> import evenfeed as tf
+            >>> tf.experimental.enable_stats()
+            >>> iterator = iter(tf.data.Dataset.range(100).map(lambda x: x + 1).prefetch(4))
+            >>> tf.experimental.enable_stats(False)
+            >>> first = next(iterator)
+            >>> stats = iterator.stats()
+            >>> stats.stages[1].name, stats.stages[1].elements > 0, stats.waited_seconds > 0
+            ('map(<lambda>)', True, True)
+
+        Raises:
+            FailedPreconditionError: The iterator is not measured.
+        """
+        if self._measure is None:
+            raise not_measured()
+        return self._measure.stats()
+
+    def explain(self) -> Explanation:
+        """Describe how the pipeline runs, with the figures of `stats()` for each stage, and what to change."""
+        return explained_pass(self._plan, self.stats())
+
+    @property
+    def measure(self) -> PipelineMeasure | None:
+        """What measures the pipeline; None if nothing does."""
+        return self._measure
+
+    def _built(self) -> Operator:
+        operator = build(self._plan, self._run)
+        return operator if self._measure is None else self._measure.top(operator)
+
     def _position(self) -> "_Position":
         self._owner.check()
         if self._torn is not None:
@@ -213,7 +260,7 @@ class ElementIterator(Iterator, Forkable):
         self._operator.close()
         if run is not None:
             self._run.restore(run)
-        self._operator = build(self._plan, self._run)
+        self._operator = self._built()
         self._operator.restore(at)
         for _ in read_full(self._operator, rows):
             pass

@@ -17,8 +17,6 @@ from evenfeed.plan.packing import Pack
 from evenfeed.runtime.build import build
 from evenfeed.runtime.explain_text import (
     counted,
-    is_random_map,
-    label_of,
     method_of,
     rate_text,
     size_text,
@@ -32,9 +30,12 @@ from evenfeed.runtime.functions.called_functions import (
     what_it_does,
 )
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.measuring.pipeline_stats import PipelineMeasure, PipelineStats
+from evenfeed.runtime.measuring.stage_text import stage_text
 from evenfeed.runtime.operator import Operator, rows_per_block
 from evenfeed.runtime.operators.parallel import unordered_map, wants_no_order
 from evenfeed.runtime.operators.thread_map import threads_of
+from evenfeed.runtime.plan_steps import steps_of
 from evenfeed.runtime.processes.process_map import processes_of
 from evenfeed.runtime.run import Run, next_pass
 
@@ -61,11 +62,26 @@ def explained_plan(plan: Node, seconds: float) -> Explanation:
         plan: The plan to explain.
         seconds: How long to read it first, to measure its speed; 0 reads nothing.
     """
-    speed = _measured(plan, seconds) if seconds > 0 else None
+    speed, stats = _measured(plan, seconds) if seconds > 0 else (None, None)
+    lines = _text(plan, stats)
+    return Explanation("\n".join([*lines, *([speed] if speed else [])]))
+
+
+def explained_pass(plan: Node, stats: PipelineStats) -> Explanation:
+    """Return how a plan runs, with the figures of an iterator over it."""
+    waited = stats.waited_seconds / stats.seconds if stats.seconds else 0.0
+    speed = f"measured: {counted(stats.elements, 'element')} in {stats.seconds:.3g} s, of which {waited:.0%} waiting"
+    return Explanation("\n".join([*_text(plan, stats), speed, f"advice: {stats.advice}"]))
+
+
+def _text(plan: Node, stats: PipelineStats | None) -> list[str]:
     steps = _steps(plan)
-    lines = [line for step in steps for line in _lines(step, steps)]
-    resume = _resume(steps, ExternalState(plan))
-    return Explanation("\n".join([*lines, resume, *([speed] if speed else [])]))
+    figures = {} if stats is None else {one.number: stage_text(one, stats) for one in stats.stages}
+    lines: list[str] = []
+    for step in steps:
+        lines += _lines(step, steps)
+        lines += [f"      {figures[step.number]}"] if step.number in figures else []
+    return [*lines, _resume(steps, ExternalState(plan))]
 
 
 @final
@@ -90,36 +106,20 @@ class _Step:
 
 
 def _steps(plan: Node) -> list[_Step]:
-    """Return the steps, each after those that it reads. A node that occurs in two places is listed once."""
-    steps: dict[int, _Step] = {}
+    """Return the steps with their specs."""
+    found: dict[int, _Step] = {}
     reasons = reasons_in(plan)
-    hidden = {id(node.children[0]) for node in plan.walk() if is_random_map(node)}
     unknown: set[int] = set()  # nodes whose spec is known only after an element has been read
     for node in plan.bottom_up():
         if not is_spec_known(node) or any(id(child) in unknown for child in node.children):
             unknown.add(id(node))
-        if id(node) in hidden:
-            continue
-        children = [steps[id(child)] for child in _read_by(node)]
-        number = len(steps) + 1
-        before = [child.number for child in children]
+    for number, label, node, inputs in steps_of(plan):
         spec = (
             "known after the first element" if id(node) in unknown else spec_text(node.element_spec)
         )
-        steps[id(node)] = _Step(
-            number,
-            label_of(node, [] if before in ([], [number - 1]) else before),
-            node,
-            spec,
-            before == [number - 1] and children[0].spec == spec,
-            reasons[id(node)],
-        )
-    return list(steps.values())
-
-
-def _read_by(node: Node) -> tuple[Node, ...]:
-    """Return the nodes that a step reads; random_map is one step made of two nodes."""
-    return node.children[0].children if is_random_map(node) else node.children
+        alike = inputs == [number - 1] and found[number - 1].spec == spec
+        found[number] = _Step(number, label, node, spec, alike, reasons[id(node)])
+    return list(found.values())
 
 
 def _lines(step: _Step, steps: list[_Step]) -> list[str]:
@@ -221,23 +221,25 @@ def _replays(step: _Step) -> bool:
     return node.facts.replays and not (node.facts.by_position and step.reason is None)
 
 
-def _measured(plan: Node, seconds: float) -> str:
+def _measured(plan: Node, seconds: float) -> tuple[str, PipelineStats]:
     """Read for a while, without counting it as a pass; return how fast elements came after the first."""
-    run = Run(plan, next_pass)
-    operator = build(plan, run)
+    run, measure = Run(plan, next_pass), PipelineMeasure(plan)
+    run.meter = measure.meter
+    operator = measure.top(build(plan, run))
     try:
         first = operator.read(1)  # compiles functions, opens files, starts threads
         began = perf_counter()
+        started = measure.stats()
         count = 0 if first is None else _count(operator, began + seconds)
-        passed = perf_counter() - began
+        passed, stats = perf_counter() - began, measure.stats().since(started)
     finally:
         operator.close()
         run.close()
     if count == 0:
-        return (
-            f"measured: nothing, because there is {'no' if first is None else 'only one'} element"
-        )
-    return f"measured: {rate_text(count / passed, 'elements')}, {count:,} in {passed:.2g} s"
+        few = "no" if first is None else "only one"
+        return f"measured: nothing, because there is {few} element", stats
+    rate = rate_text(count / passed, "elements")
+    return f"measured: {rate}, {count:,} in {passed:.2g} s", stats
 
 
 def _count(operator: Operator, end: float) -> int:

@@ -110,7 +110,6 @@ def _skipped(error: BaseException) -> Skipped:
     return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
 
 
-@final
 class Meter:
     """Counts the elements that a function has processed, and the time that this took.
 
@@ -137,6 +136,23 @@ class Meter:
     def rate(self) -> float | None:
         """Elements per second and thread; None before the first element."""
         return self.rows / self.seconds if self.seconds else None
+
+
+@final
+class PassMeter(Meter):
+    """Counts what a function does in one pass, and adds it to the meter of all passes.
+
+    Args:
+        whole: The meter of all passes.
+    """
+
+    def __init__(self, whole: Meter) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
+        super().add(rows, seconds, singly=singly)
+        self._whole.add(rows, seconds, singly=singly)
 
 
 @final

@@ -78,6 +78,10 @@ class Operator(ABC):
         """
         return unknown_origin
 
+    def fill(self) -> tuple[int, int]:
+        """Return how many elements its buffer holds, and its size. Only buffers define it; others have (0, 0)."""
+        return 0, 0
+
     def close(self) -> None:
         """Stop the threads of this operator and close its children. It is not read again."""
         for child in self.children():

@@ -13,8 +13,10 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.core.iteration import Owner
+from evenfeed.live.watching import watching
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import made_by_function
+from evenfeed.runtime.measuring.stage_meters import PlanMeter
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.run import Build, FirstElements, Run, next_pass
 
@@ -72,7 +74,8 @@ class Beginning:
             return None
         if run.agrees_with(early.run, plan):
             run.adopt(early.run)
-            return early
+            meter = run.meter if early.run.meter is None else None
+            return early if meter is None else meter.measured(plan, early)
         early.close()
         return None
 
@@ -122,6 +125,7 @@ class _EarlyOperator(Operator):
     def __init__(self, plan: Node, build: Build) -> None:
         self.owner = Owner()
         self.run = Run(plan, next_pass)
+        self.run.meter = PlanMeter() if watching.is_on else None
         self._operator = build(plan, self.run, 0)
         self._items: deque[tuple[State, Block | Exception]] = deque()
 

@@ -14,6 +14,7 @@ from evenfeed.plan.node import Node, RandomNode, shared_below
 from evenfeed.plan.ordering import Repeat, made_by_function
 from evenfeed.runtime.caches.kept_passes import Keeping, Keeps, KeptPasses
 from evenfeed.runtime.live_state import passes_of
+from evenfeed.runtime.measuring.stage_meters import PlanMeter
 from evenfeed.runtime.operator import Operator
 
 Build: TypeAlias = "Callable[[Node, Run, int], Operator]"
@@ -64,6 +65,7 @@ class Run:
         is_ahead: Whether it only previews what the next pass will read, and is not counted.
         place: The place in the plan that is read: how many paths to sources come before it.
         unordered: The map whose results may overtake each other, if the reader allows it.
+        meter: Measures the stages; None if nothing is measured.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Run:
         self.is_ahead = numbering is next_pass
         self.place = 0
         self.unordered: Node | None = None
+        self.meter: PlanMeter | None = None
         self._plan = plan
         self._around = around
         self._draws: dict[tuple[Hashable, int], Counter[Any]] = {}
@@ -214,7 +217,10 @@ class Run:
                 own = divmod(key_of(*seed, number, index), 1 << 64)
             return [*own, *((0,) if is_new or not inner.reshuffle else pass_of_given)]
 
-        return plan, Run(plan, numbered, self)
+        run = Run(plan, numbered, self)
+        if self.meter is not None:
+            run.meter = self.meter.inside(node)
+        return plan, run
 
     def keeping(self, node: Keeps, epoch: int) -> Keeping:
         """Return what a cache or a snapshot reads in a round. The first call decides."""
@@ -234,6 +240,7 @@ class Run:
         """Return the run of a pass over the plan below a cache."""
         run = run_started_elsewhere(plan, state, self)
         run.is_ahead = self.is_ahead
+        run.meter = self.meter
         return run
 
     def agrees_with(self, early: "Run", plan: Node) -> bool:
@@ -244,6 +251,8 @@ class Run:
     def adopt(self, other: "Run") -> None:
         """Take over what an early run decided, and how often its functions drew."""
         self._kept.adopt(other._kept, self._kept_place)
+        if self.meter is not None and other.meter is not None:
+            self.meter.adopt(other.meter)
         for (function, place), drawn in other._draws.items():
             self._draws[function, self.place + place] = drawn
 

@@ -10,7 +10,8 @@ from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.distributed_dataset import InputIterator, distributed_from_function
+from evenfeed.feeding.distributed_dataset import distributed_from_function
+from evenfeed.feeding.input_iterator import InputIterator
 from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.strategy.mirrored import MirroredStrategy

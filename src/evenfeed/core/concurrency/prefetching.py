@@ -4,8 +4,10 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable
 from contextvars import copy_context
 from functools import partial
+from time import perf_counter
 from typing import Final, Generic, TypeVar
 
 from evenfeed.core.concurrency.threads import background, start_soon
@@ -25,10 +27,12 @@ class Prefetching(ABC, Generic[_Item]):
 
     Args:
         name: The name of the thread.
+        add_room: Called with the seconds of each wait for room; None if nobody measures them.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, add_room: Callable[[float], object] | None = None) -> None:
         self._name = name
+        self._add_room = add_room
         self._lock = threading.RLock()
         self._ready = Bell()  # for the consumer: there may be an item to take
         self._room = threading.Condition(self._lock)  # for the thread: it may read, or must end
@@ -86,8 +90,9 @@ class Prefetching(ABC, Generic[_Item]):
                 self._thread = None
 
     def _work(self) -> None:
+        wait = self._wait_for_room if self._add_room is None else self._measured_wait
         try:
-            while self._wait_for_room():
+            while wait():
                 self._read_ahead()
         finally:
             with self._lock:
@@ -101,6 +106,13 @@ class Prefetching(ABC, Generic[_Item]):
                     return True
                 self._room.wait(WAIT_SECONDS)
         return False
+
+    def _measured_wait(self) -> bool:
+        assert self._add_room is not None
+        began = perf_counter()
+        goes_on = self._wait_for_room()
+        self._add_room(perf_counter() - began)
+        return goes_on
 
     def _leave(self) -> None:
         self._leaving = True

@@ -69,6 +69,7 @@ class RowFunction:
         self._recalled = FirstCalls()
         self._itself = Identity()  # the same in the copies for all passes
         self._record: CallRecord | None = None  # only in the copy for a pass
+        self._pass_meter: Meter | None = None  # only in the copy for a pass that is measured
         new_calls(self._itself, finding.effects)
         self._drawn = Counter[Any]()
 
@@ -96,7 +97,7 @@ class RowFunction:
     @property
     def meter(self) -> Meter:
         """How fast it has run so far, without compilations."""
-        return self.record.meter
+        return self._pass_meter or self.record.meter
 
     @property
     def is_pure(self) -> bool:
@@ -173,14 +174,15 @@ class RowFunction:
     def in_pass(self, run: Run, node: Node) -> "RowFunction":
         """Return a copy for one pass over a node, at whose start its random operations restart their sequences."""
         record = calls_of(self._itself)
+        meter = None if run.meter is None else run.meter.function_meter(node, record.meter)
         if self.is_vectorised and not self._kernels.operations:
-            return self._like(_record=record)
+            return self._like(_record=record, _pass_meter=meter)
         record.was_called = False
         key: Any = self._itself
         if not run.is_outermost:  # an inner dataset has new function objects for each element
             key = self.name, self.origin, run.number_of(node)
         drawn = run.draws_of(key, self._drawn if self._recalled else None)
-        return self._like(_record=record, _drawn=drawn)
+        return self._like(_record=record, _drawn=drawn, _pass_meter=meter)
 
     def _like(self, **changes: Any) -> "RowFunction":
         made = object.__new__(RowFunction)

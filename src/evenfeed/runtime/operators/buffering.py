@@ -1,5 +1,6 @@
 """The operators for prefetch, which reads ahead in a thread, and for cache and snapshot, which keep passes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -42,7 +43,10 @@ def _at_once(lookup: Lookup[Prefetch]) -> Indexed:
 @runs(Prefetch)
 def _read_ahead(step: Step[Prefetch]) -> Operator:
     size = step.node.buffer_size
-    return ReadAhead(step.child, size) if size else step.child
+    if not size:
+        return step.child
+    meter = step.run.meter
+    return ReadAhead(step.child, size, meter and meter.stage(step.node).add_room)
 
 
 @runs(Snapshot)
@@ -97,17 +101,23 @@ class ReadAhead(Operator):
     The state is the position before a read of the child, and how many elements of that read were taken.
     """
 
-    def __init__(self, child: Operator, buffer: int) -> None:
+    def __init__(
+        self, child: Operator, buffer: int, add_room: Callable[[float], object] | None = None
+    ) -> None:
         self._child = child
         self._buffer = buffer
+        self._add_room = add_room
         self._shared: _Shared | None = None
 
     def read(self, most: int) -> Block | None:
         if self._shared is None:
-            self._shared = _Shared(self._child, self._buffer)
+            self._shared = _Shared(self._child, self._buffer, self._add_room)
             self._shared.stop_with(self)
             self._shared.start(most)
         return self._shared.take(most)
+
+    def fill(self) -> tuple[int, int]:
+        return (0, max(0, self._buffer)) if self._shared is None else self._shared.fill()
 
     def state(self) -> State:
         if self._shared is None:
@@ -145,8 +155,10 @@ class ReadAhead(Operator):
 class _Shared(Prefetching[_Item]):
     """What the consumer and the thread share."""
 
-    def __init__(self, child: Operator, buffer: int) -> None:
-        super().__init__("evenfeed-prefetch")
+    def __init__(
+        self, child: Operator, buffer: int, add_room: Callable[[float], object] | None
+    ) -> None:
+        super().__init__("evenfeed-prefetch", add_room)
         self._child = child
         self._buffer = buffer
         self._reading: State = child.state()  # the position before the current read
@@ -192,6 +204,11 @@ class _Shared(Prefetching[_Item]):
             self._items.popleft()
         self._room.notify_all()
         return block
+
+    def fill(self) -> tuple[int, int]:
+        """Return how many elements are ready, and how many may be."""
+        with self._lock:
+            return sum(item.left for item in self._items if item.block), self._limit()
 
     def position(self) -> State:
         """Return the position of the next element to be taken."""

@@ -288,6 +288,11 @@ class ShuffleBuffer(Replayed):
         self._numbers = np.arange(self._inputs)
         self._slots = self._new_slots(max(1, self._inputs))
 
+    def fill(self) -> tuple[int, int]:
+        held = 0 if self._held is None else self._held.length
+        left = held if self._rest is None else len(self._rest)
+        return left, self._buffer or held
+
     def _new_slots(self, count: int) -> Slots:
         return Slots(key_of(*self._seed), count)
 

@@ -13,6 +13,7 @@ from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec, is_of_one_shape
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.checking import IgnoreErrors
 from evenfeed.plan.own_rows import OwnBatches, OwnRows, length_of
+from evenfeed.runtime.measuring.stage_meters import MeasuredOperator
 from evenfeed.runtime.operator import FailedRow, Operator, State, read_before_error
 from evenfeed.runtime.operators.elementwise import MapRows
 from evenfeed.runtime.operators.grouping import folded, of_batch
@@ -378,7 +379,7 @@ def _no_rows(spec: TypeSpec) -> Column:
 
 def _reads_several(node: OwnBatches, operator: Operator) -> bool:
     """Return True if batches can be read together, and again one by one: all rows are the worker's, nothing counts reads."""
-    while isinstance(operator, MapRows):
+    while isinstance(operator, MapRows | MeasuredOperator):
         (operator,) = operator.children()
     alone = isinstance(operator, ReadOwnRows) and node.rows.share.workers == 1
     fixed = all(map(is_of_one_shape, flatten(node.child.element_spec, DATA)))

@@ -209,6 +209,9 @@ class WorkAhead(Operator):
         if self._early:
             self._early = {number for number in self._early if number > first_open}
 
+    def fill(self) -> tuple[int, int]:
+        return self._at_work, max(self._at_work, self.ahead)
+
     @property
     def is_idle(self) -> bool:
         """True if nothing is being processed or waits for delivery, and nothing was delivered early."""

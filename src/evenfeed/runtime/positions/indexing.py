@@ -117,7 +117,10 @@ class _Search:
         """Return the rows of a round, and an order to which the round is still to be applied."""
         key = id(node), epoch, run.place_of(node)
         if key not in self._known:
-            self._known[key] = _FINDERS[type(node)](Lookup(self, node, run, epoch))
+            found = _FINDERS[type(node)](Lookup(self, node, run, epoch))
+            if run.meter is not None:
+                found = run.meter.addressed(node, *found)
+            self._known[key] = found
         return self._known[key]
 
     def is_mixed_below(self, node: Node) -> bool:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import ClassVar, Final, final
+from typing import Final, final
 
 import numpy as np
 
@@ -28,8 +28,8 @@ class Rows(ABC):
     """
 
     size: int
-    fetch_copies: ClassVar[bool] = False
-    run_copies: ClassVar[bool] = False
+    fetch_copies: bool = False
+    run_copies: bool = False
 
     @abstractmethod
     def fetch(self, positions: Positions) -> Block:

@@ -14,6 +14,7 @@ from evenfeed.core.concurrency.waiting import Pending
 from evenfeed.core.errors import CancelledError
 from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.live_state import Meter
 from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.operators.parallel import WorkAhead, keeps_order
 from evenfeed.runtime.processes.portable import refuse_while_loading_main
@@ -32,7 +33,8 @@ _JOIN_SECONDS: Final = 1.0
 
 def mapped_in_processes(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs a function in processes, which live for all epochs of a pass."""
-    pool = run.lasting(node, lambda: Processes(function, processes_of(node)))
+    meter = None if run.meter is None else run.meter.function_meter(node, function.meter)
+    pool = run.lasting(node, lambda: Processes(function, processes_of(node), meter))
     return MapInProcesses(child, pool, in_order=keeps_order(node, run))
 
 
@@ -83,13 +85,18 @@ class Processes:
     Attributes:
         function: The function that they run.
         count: The number of processes.
+
+    Args:
+        function: The function.
+        count: The number of processes.
+        meter: Counts the time of the function, by default for all passes together.
     """
 
-    def __init__(self, function: RowFunction, count: int) -> None:
+    def __init__(self, function: RowFunction, count: int, meter: Meter | None = None) -> None:
         refuse_while_loading_main(function.name)
         self.function = function
         self.count = count
-        self._shared = _Shared(function, count)
+        self._shared = _Shared(function, count, meter or function.meter)
         # The threads refer only to `_shared`, so this object can be garbage-collected while they run.
         self._end = weakref.finalize(self, self._shared.close)
 
@@ -119,9 +126,10 @@ class _Task:
 class _Shared:
     """The state that the reader shares with the threads, each of which drives one process."""
 
-    def __init__(self, function: RowFunction, count: int) -> None:
+    def __init__(self, function: RowFunction, count: int, meter: Meter) -> None:
         self.together = 1
         self._function = function
+        self._meter = meter
         self._count = count
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
@@ -232,7 +240,7 @@ class _Shared:
 
     def learn(self, rows: int, seconds: float, size: int) -> None:
         """Record the time, and choose how many elements to send to a process at a time."""
-        self._function.meter.add(rows, seconds)
+        self._meter.add(rows, seconds)
         fitting = min(
             _MESSAGE_SECONDS * rows / max(seconds, 1e-9),
             _MESSAGE_BYTES * rows / max(size, 1),

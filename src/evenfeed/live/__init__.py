@@ -1,0 +1,1 @@
+"""Shows what measured iterators do while a program runs."""
