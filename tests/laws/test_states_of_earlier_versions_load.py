@@ -69,6 +69,9 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "filter, filter": lambda: (
         numbers(30).filter(lambda x: x > 4).filter(lambda x: x % 2 == 0).filter(lambda x: x != 8)
     ),
+    "filter, map, map": lambda: (
+        numbers(30).filter(lambda x: x > 4).map(doubled).map(lambda x: x - 1).map(doubled)
+    ),
     "batch, prefetch": lambda: numbers().batch(2).prefetch(2),
     "batch, cache": lambda: mixed().batch(2).cache().repeat(2),
     "batch, zip": lambda: Dataset.zip((numbers().batch(2), mixed(8).batch(2))),

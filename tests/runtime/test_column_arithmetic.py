@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -93,11 +95,12 @@ LARGE = [*SIMPLE, lambda x: x, lambda x: (tf.cast(x, tf.float32) / 255.0 - 0.4) 
 
 @pytest.mark.parametrize("number", range(len(LARGE)))
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-def test_large_rows_are_computed_one_by_one_to_the_same_bits(number, dtype, monkeypatch):
+@pytest.mark.parametrize("size", [1, 2])
+def test_pieces_are_computed_one_by_one_to_the_same_bits(number, dtype, size):
     column = numbers(dtype)
     found = found_for(LARGE[number], column)
     together = found.arithmetic.run([column], 5)
-    monkeypatch.setattr("evenfeed.runtime.functions.arithmetic.column_arithmetic._LARGE_ROW", 0)
+    arithmetic = replace(found.arithmetic, rows_per_piece=size)
     before, rooms = column.tobytes(), {}
 
     def room(number, kind):
@@ -109,7 +112,7 @@ def test_large_rows_are_computed_one_by_one_to_the_same_bits(number, dtype, monk
         if isinstance(rows, list) and rows[0].strides[0] < 0:
             expected = found.arithmetic.run([column[:, ::-1]], 5)
         for given_room in (None, room):
-            one_by_one = found.arithmetic.run([rows], 5, given_room)
+            one_by_one = arithmetic.run([rows], 5, given_room)
             for one, all_of in zip(one_by_one, expected, strict=True):
                 assert (one.dtype, one.shape) == (all_of.dtype, all_of.shape)
                 assert one.tobytes() == all_of.tobytes()
@@ -342,6 +345,9 @@ def test_results_are_written_over_columns_that_nobody_needs(function, dtype):
         assert all(np.shares_memory(out, column) for out in results)
     else:
         assert (column == before).all()
+    for size in (1, 2):
+        results = replace(found, rows_per_piece=size).run([before.copy()], 5, free={0})
+        assert [out.tobytes() for out in results] == [out.tobytes() for out in expected]
 
 
 def test_only_free_columns_are_overwritten():

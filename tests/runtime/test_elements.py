@@ -145,7 +145,7 @@ def test_a_state_of_another_dataset_is_refused():
 def test_a_state_of_another_version_is_refused():
     iterator = ElementIterator(Range(0, 6))
     state = iterator.get_state() | {"version": 99}
-    what = "The state has version 99, but this evenfeed reads versions 2 to 5."
+    what = "The state has version 99, but this evenfeed reads versions 2 to 6."
     with error_saying(InvalidArgumentError, what, fix="use the evenfeed version that wrote it, …"):
         iterator.set_state(state)
 

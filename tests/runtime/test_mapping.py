@@ -13,9 +13,10 @@ from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operator import Operator
-from evenfeed.runtime.operators.elementwise import MappedRows, MapRows, mapped
+from evenfeed.runtime.operators.elementwise import MapRows, mapped
 from evenfeed.runtime.operators.sources import Numbers
 from evenfeed.runtime.operators.thread_map import MapInThreads
+from evenfeed.runtime.positions.mapped_rows import MappedRows
 from evenfeed.runtime.positions.orders import Forward
 from evenfeed.runtime.positions.rows import Walk
 from evenfeed.runtime.run import Run

@@ -40,7 +40,7 @@ from evenfeed.runtime.functions.drawing import NOT_TRACED, Source, drawing, draw
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import of_any_rank
 from evenfeed.runtime.functions.row_function import RowFunction, trace
-from evenfeed.runtime.functions.single_steps import folded
+from evenfeed.runtime.functions.single_steps import folded, single_step
 from evenfeed.runtime.peek import Beginning, BehindState
 from evenfeed.runtime.processes.portable import check_alone, check_portable
 
@@ -305,7 +305,7 @@ class Functions(Face):
         returns = map_structure(of_any_rank, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         elements = ElementIterator(self._plan, flat=True)
-        carried = folded(flatten(state, DATA), elements, function.one, function.single_step())
+        carried = folded(flatten(state, DATA), elements, function.one, single_step(function.traced))
         return pack(state, list(map(host_tensor, carried)), DATA)
 
     def apply(self, transformation_func: Callable[["Dataset"], "Dataset"]) -> "Dataset":

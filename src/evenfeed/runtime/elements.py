@@ -35,7 +35,7 @@ from evenfeed.runtime.run import Run, run_started_elsewhere
 from evenfeed.runtime.thread_settings import restore_settings, thread_settings
 
 # The version of new states, and the oldest that can be restored.
-_VERSION: Final = 5
+_VERSION: Final = 6
 _OLDEST: Final = 2
 
 # The state of the run, or None for the current one; the state of the operator; and how many elements to skip after it.

@@ -167,6 +167,7 @@ class CallRecord:
         opened: How many datasets it has made.
         template: The plan with holes of all these datasets; None if it is unknown or there is none.
         is_checked: Whether the template has made the elements of a dataset that the function has made.
+        joined: The program of the chain of maps that ends with it, if it was joined with others.
     """
 
     def __init__(self, effects: Effects | None = None) -> None:
@@ -177,6 +178,7 @@ class CallRecord:
         self.opened = 0
         self.template: Node | None = None
         self.is_checked = False
+        self.joined: object = None
 
 
 _passes: Final = WeakTable[PassCounter]()

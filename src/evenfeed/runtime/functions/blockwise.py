@@ -187,13 +187,13 @@ def _computed(
         block.length,
         lambda number, kind: piece.place(numbers[number], *kind),
         held,
-        _free(block, rows, parts),
+        free_columns(block, rows, parts),
         at_once=at_once,
     )
-    return _assembled(block, parts, outputs), failed
+    return assembled(block, parts, outputs), failed
 
 
-def _free(block: Block, rows: Sequence[Row | None], parts: Sequence[Any]) -> Collection[int]:
+def free_columns(block: Block, rows: Sequence[Row | None], parts: Sequence[Any]) -> Collection[int]:
     """Return which numeric columns nobody needs after the function has computed with them."""
     if not isinstance(block, ScratchBlock):
         return ()
@@ -234,7 +234,8 @@ def _row_shape(column: Array | Texts | RaggedTensor | list[Any]) -> Row | None:
     return Row(*kinds.pop()) if len(kinds) == 1 else None
 
 
-def _assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
+def assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
+    """Return the columns of a result: computed, passed through or constant."""
     computed = iter(outputs)
     uses = Counter(part.index for part in parts if isinstance(part, Handle))
     columns: list[Column] = []

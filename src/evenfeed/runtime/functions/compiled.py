@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
-from evenfeed.runtime.functions.arithmetic.column_arithmetic import Allocate, in_one_piece
+from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
 from evenfeed.runtime.functions.sharing_work import done_by_threads
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 
@@ -106,6 +106,11 @@ class FixedLengthProgram:
         self._lock = Lock()
         self._seconds = 0.0  # how long a call takes
 
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether it only arranges columns."""
+        return not _computed(self.found)
+
     def may_run(self) -> bool:
         """Return True if the program is compiled, or one more compilation is allowed."""
         with self._lock:
@@ -132,7 +137,7 @@ class FixedLengthProgram:
             free: The columns that results may be written over.
             at_once: How many calls of the program may run at a time, in threads.
         """
-        if not _computed(self.found):
+        if self.computes_nothing:
             return [], None
         if (arithmetic := self.found.arithmetic) is not None:
             return arithmetic.run(columns, length, allocate, held, free), None

@@ -26,10 +26,10 @@ from evenfeed.runtime.functions.calls import (
 )
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.element_calls import ElementCalls
+from evenfeed.runtime.functions.kernels import Kernels
 from evenfeed.runtime.functions.probing import spec_without_values
 from evenfeed.runtime.functions.reach.purity import chance_noted
 from evenfeed.runtime.functions.results import Results
-from evenfeed.runtime.functions.single_steps import SingleStep, single_step
 from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
 from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
 from evenfeed.runtime.operator import FailedRow
@@ -65,8 +65,7 @@ class RowFunction:
         self._calls = ElementCalls(
             finding.calling, self._results, tensors, returns_values=asked.returns_values
         )
-        self._first_calls = FirstCalls()
-        self._recalled = FirstCalls()
+        self._first_calls, self._recalled = FirstCalls(), FirstCalls()
         self._itself = Identity()  # the same in the copies for all passes
         self._record: CallRecord | None = None  # only in the copy for a pass
         self._pass_meter: Meter | None = None  # only in the copy for a pass that is measured
@@ -227,11 +226,12 @@ class RowFunction:
             return found
         raise found from found.__cause__
 
-    def single_step(self) -> SingleStep | None:
-        """Return the traced function for single elements that depend on each other; None if there is none."""
+    @property
+    def traced(self) -> tuple[Compiled, Kernels] | None:
+        """Its programs and kernels, to run them in another way; None if that would be observable."""
         if self._compiled is None or not self.is_pure or self._recalled:
             return None
-        return single_step(self._compiled, self._kernels)
+        return self._compiled, self._kernels
 
     def each(
         self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]

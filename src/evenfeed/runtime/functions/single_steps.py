@@ -16,12 +16,15 @@ from evenfeed.runtime.functions.vectorise import Row
 SingleStep: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 
 
-def single_step(compiled: Compiled, kernels: Kernels) -> SingleStep | None:
+def single_step(traced: tuple[Compiled, Kernels] | None) -> SingleStep | None:
     """Return a traced function for single elements; None if it must be called with their values.
 
     It is computed by NumPy, or by a program of its own for one row: a program for many rows takes as long for one as
     for all. It must not fail, and gets elements of one shape only.
     """
+    if traced is None:
+        return None
+    compiled, kernels = traced
     rows = _static_rows(kernels)
     program = None if rows is None else compiled.program(rows)
     if rows is None or program is None or program.found.indexes or program.found.calls_back:

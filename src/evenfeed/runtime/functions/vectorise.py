@@ -24,7 +24,8 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import checkify, jax, jax_extend_core
 from evenfeed.core.promotion import NARROWER
-from evenfeed.runtime.functions.arithmetic.column_arithmetic import ColumnArithmetic, arithmetic_of
+from evenfeed.runtime.functions.arithmetic.column_arithmetic import arithmetic_of
+from evenfeed.runtime.functions.arithmetic.column_program import ColumnArithmetic
 from evenfeed.runtime.functions.program_keys import SharedPrograms, key_of
 from evenfeed.runtime.functions.trace_facts import indexing, work_of
 from evenfeed.runtime.functions.width_origins import origins_of

@@ -6,7 +6,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, ScratchBlock, of_rows
+from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.conversion import Array
 from evenfeed.core.random_bits import key_of, words_at
 from evenfeed.formats.json_values import from_json, to_json
@@ -20,14 +20,16 @@ from evenfeed.plan.elementwise import (
     WithKeys,
 )
 from evenfeed.plan.options import WithOptions
+from evenfeed.runtime.functions.arithmetic.joined_functions import JoinedFunctions
 from evenfeed.runtime.functions.called_functions import draws_in_turn
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.functions.single_steps import SingleStep
+from evenfeed.runtime.functions.single_steps import SingleStep, single_step
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
 from evenfeed.runtime.operators.filtering import KeepSome
 from evenfeed.runtime.operators.parallel import keeps_order
 from evenfeed.runtime.operators.thread_map import MapInThreads, threads_of
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
+from evenfeed.runtime.positions.mapped_rows import mapped_rows
 from evenfeed.runtime.positions.rows import (
     LARGEST_NUMBER,
     Numbered,
@@ -42,8 +44,9 @@ from evenfeed.runtime.read_size import ReadWide, widened
 from evenfeed.runtime.run import Run
 from evenfeed.runtime.step import Step, runs
 
-# The version of iterator states since which one operator runs several filters.
+# The version of iterator states since which one operator runs several filters, and several maps.
 _FILTERS_JOINED_SINCE: Final = 5
+_MAPS_JOINED_SINCE: Final = 6
 
 
 @addresses(WithOptions)
@@ -174,7 +177,7 @@ def _mapped_rows(lookup: Lookup[Map]) -> Indexed:
     rows, order = lookup.child()
     function = lookup.node.function
     assert isinstance(function, RowFunction)
-    return MappedRows(rows, function), order
+    return mapped_rows(rows, function), order
 
 
 @runs(Map)
@@ -182,12 +185,32 @@ def _map(step: Step[Map]) -> Operator:
     function = step.node.function
     if step.node.processes and isinstance(function, RowFunction):
         return mapped_in_processes(step.child, function, step.node, step.run)
-    operator = mapped(step.child, step.function, step.node, step.run)
-    return widened(operator, step.child, step.function)
+    functions = [step.function]
+    while (below := _map_below(step)) is not None:
+        functions.insert(0, below.function)
+        step = below
+    function = functions[0] if len(functions) == 1 else JoinedFunctions(functions)
+    operator = mapped(step.child, function, step.node, step.run)
+    return widened(operator, step.child, functions[0])
 
 
-def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
+def _map_below(step: Step[Map]) -> Step[Map] | None:
+    """Return the map below this one if one operator can run both on whole Blocks."""
+    child = step.node.child
+    if not isinstance(child, Map) or child.processes or not _is_current(step, _MAPS_JOINED_SINCE):
+        return None
+    if step.is_early or not _joins(step.function):
+        return None
+    below = step.below(child)
+    return below if _joins(below.function) else None
+
+
+def mapped(
+    child: Operator, function: RowFunction | JoinedFunctions, node: Map, run: Run
+) -> Operator:
     """Return the operator that runs `function`: on Blocks, or on several elements in parallel."""
+    if isinstance(function, JoinedFunctions):
+        return MapRows(child, function)
     in_order = keeps_order(node, run)
     threads = threads_of(function, node, in_order=in_order)
     if threads == 1:
@@ -196,11 +219,19 @@ def mapped(child: Operator, function: RowFunction, node: Map, run: Run) -> Opera
     return MapInThreads(child, function, threads, in_order=in_order, tuned=tuned)
 
 
+def _joins(function: RowFunction) -> bool:
+    """Return True if a function can run with other maps in one operator.
+
+    An error would be raised by the whole operator, so functions that may fail run alone.
+    """
+    return function.is_pure and function.is_vectorised and not function.can_fail
+
+
 @final
 class MapRows(PushbackOperator):
     """Runs a function on whole Blocks. Skips an element that fails."""
 
-    def __init__(self, child: Operator, function: RowFunction) -> None:
+    def __init__(self, child: Operator, function: RowFunction | JoinedFunctions) -> None:
         super().__init__(child)
         self._function = function
 
@@ -225,32 +256,6 @@ class MapRows(PushbackOperator):
         return self._feed.provenance(count)
 
 
-@final
-class MappedRows(Rows):
-    """The results of a function for rows. It must be pure: a row may be fetched more than once."""
-
-    def __init__(self, rows: Rows, function: RowFunction) -> None:
-        self._rows = rows
-        self._function = function
-        self.size = rows.size
-
-    def fetch(self, positions: Positions) -> Block:
-        rows = self._rows.fetch(positions)
-        return self._function.rows(scratch(rows) if self._rows.fetch_copies else rows, positions)
-
-    def run(self, start: int, count: int) -> Block:
-        rows = self._rows.run(start, count)
-        return self._function.rows(scratch(rows) if self._rows.run_copies else rows, start)
-
-    def provenance(self, position: int) -> RowOrigin | None:
-        return self._rows.provenance(position)
-
-
-def scratch(block: Block) -> Block:
-    """Return a Block that a function may write its results over."""
-    return ScratchBlock(block.columns, block.length)
-
-
 @runs(Filter)
 def _keep_some(step: Step[Filter]) -> Operator:
     predicates = [step.function]
@@ -263,13 +268,18 @@ def _keep_some(step: Step[Filter]) -> Operator:
 
 def _filter_below(step: Step[Filter]) -> Step[Filter] | None:
     """Return the filter below this one if one operator can run both: this predicate may then see more elements."""
-    version, child = step.run.version, step.node.child
-    if not isinstance(child, Filter) or (version is not None and version < _FILTERS_JOINED_SINCE):
+    child = step.node.child
+    if not isinstance(child, Filter) or not _is_current(step, _FILTERS_JOINED_SINCE):
         return None
     function = step.function
     if not (function.is_pure and function.is_vectorised) or function.can_fail or step.is_early:
         return None
     return step.below(child)
+
+
+def _is_current(step: Step[Any], version: int) -> bool:
+    """Return True unless the restored state has an earlier version."""
+    return step.run.version is None or step.run.version >= version
 
 
 @runs(TakeWhile)
@@ -331,7 +341,7 @@ class CarryState(Operator):
         self._feed = PushbackReader(child)
         self._function = function
         self._carried: list[Any] = list(node.initial)
-        self._step = function.single_step()
+        self._step = single_step(function.traced)
 
     def read(self, most: int) -> Block | None:
         block = self._feed.read(most)

@@ -1,14 +1,13 @@
-"""Runs simple traced functions as NumPy calls on whole columns: no compilation, no other threads.
+"""Converts simple traced functions to NumPy calls on whole columns: no compilation, no other threads.
 
 Only operations with exactly one correct result, to the last bit, run here. So an element does not depend on
 the length of its Block, and equals the result of the function run per element.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -19,11 +18,14 @@ from evenfeed.runtime.functions.arithmetic.column_operations import (
     joining_of,
     reduction_of,
 )
+from evenfeed.runtime.functions.arithmetic.column_program import (
+    ColumnArithmetic,
+    ColumnBody,
+    Kind,
+)
 from evenfeed.runtime.functions.arithmetic.column_steps import (
     ColumnStep,
     cast,
-    computed,
-    in_place,
     select,
     simplified,
 )
@@ -42,94 +44,9 @@ _MOST_BROADCAST: Final = 1 << 20
 _RESHAPES: Final = frozenset({"expand_dims", "reshape", "squeeze"})
 
 
-# A row of this many bytes is computed alone: several would not fit in the CPU cache.
-_LARGE_ROW: Final = 1 << 17
-
-# The shape and dtype of one row.
-_Kind: TypeAlias = tuple[tuple[int, ...], DType]
-
-# Allocates a result column, from the number of the result and the kind of its rows.
-Allocate: TypeAlias = Callable[[int, _Kind], Array]
-
-
 @final
 class _NotSimple(Exception):  # noqa: N818 - control flow, not an error
     """The function does something that this module does not support."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ColumnArithmetic:
-    """A function as NumPy calls, each on whole columns.
-
-    Attributes:
-        values: A slot for each value: first the columns, then variables, constants and results.
-        steps: The calls.
-        results: The slots of the results, and the shapes and dtypes of their rows.
-        roots: For each slot whose memory ends up as a result, the number of that result.
-        over: The same calls, but all write over columns; `steps` if some need other memory.
-        overwritten: The columns that they write over.
-    """
-
-    values: Sequence[Any]
-    steps: Sequence[ColumnStep]
-    results: Sequence[tuple[int, _Kind]]
-    roots: dict[int, int]
-    over: Sequence[ColumnStep]
-    overwritten: frozenset[int]
-
-    def run(
-        self,
-        columns: Sequence[Array | list[Array]],
-        length: int,
-        allocate: Allocate | None = None,
-        held: Sequence[Array] = (),
-        free: Collection[int] = (),
-    ) -> list[Array]:
-        """Return the computed columns. They must not be written to, because two may share memory.
-
-        Args:
-            columns: The columns of the elements, or lists of rows of one shape.
-            length: The number of rows.
-            allocate: Allocates the result columns.
-            held: The values of the variables, shared by all rows.
-            free: The columns that are not needed any more: results are written over them where that takes no memory.
-        """
-        with np.errstate(all="ignore"):
-            if any(_bytes(kind) >= _LARGE_ROW for _, kind in self.results):
-                return self._row_by_row(
-                    columns, held, length, allocate or partial(_allocated, length)
-                )
-            steps = self.over if self.overwritten.issubset(free) else self.steps
-            values = computed(steps, [*map(in_one_piece, columns), *held], self.values, {})
-        return [np.broadcast_to(values[at], (length, *kind[0])) for at, kind in self.results]
-
-    def of_row(self, columns: Sequence[Array]) -> list[Array]:
-        """Return the computed columns for columns of one row. The caller silences NumPy's warnings."""
-        values = computed(self.steps, columns, self.values, {})
-        return [
-            found if found.ndim > len(kind[0]) else np.broadcast_to(found, (1, *kind[0]))
-            for found, kind in ((values[at], kind) for at, kind in self.results)
-        ]
-
-    def _row_by_row(
-        self,
-        columns: Sequence[Array | list[Array]],
-        held: Sequence[Array],
-        length: int,
-        allocate: Allocate,
-    ) -> list[Array]:
-        """Run all steps on one large row at a time, while it is in the CPU cache."""
-        found = [allocate(number, kind) for number, (_, kind) in enumerate(self.results)]
-        for row in range(length):
-            outs = [column[row : row + 1] for column in found]
-            memory = {root: outs[number] for root, number in self.roots.items()}
-            rows = [_row(column, row) for column in columns]
-            values = computed(self.steps, [*rows, *held], self.values, memory)
-            for out, (at, _) in zip(outs, self.results, strict=True):
-                if values[at] is not out:
-                    out[...] = values[at]
-        return found
 
 
 def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> ColumnArithmetic | None:
@@ -154,7 +71,7 @@ class _Reader:
         self._values: list[Any] = []
         self._by_row: set[int] = set()  # the values that differ from row to row
         self._steps: list[ColumnStep] = []
-        self._kinds: dict[int, _Kind] = {}  # of the values that own their memory
+        self._kinds: dict[int, Kind] = {}  # of the values that own their memory
 
     def read(self, closed: Any, dtypes: Sequence[DType], shared: int) -> ColumnArithmetic:
         """Convert a closed jaxpr."""
@@ -166,29 +83,17 @@ class _Reader:
             slot if aval.dtype == dtype else self._converted(slot, aval, np.dtype(dtype))
             for slot, aval, dtype in zip(found, avals, dtypes, strict=True)
         ]
-        short = self._few(kept)
-        steps = in_place(short, self._kinds, self._by_row, kept)
         kinds = [(aval.shape, np.dtype(dtype)) for aval, dtype in zip(avals, dtypes, strict=True)]
-        roots = self._roots({step.target: step for step in steps}, kept)
-        results = list(zip(kept, kinds, strict=True))
-        over = self._over(closed, short, kept) or steps
-        overwritten = frozenset(step.out for step in over if 0 <= step.out < count)
-        return ColumnArithmetic(self._values, steps, results, roots, over, overwritten)
-
-    def _over(
-        self, closed: Any, steps: Sequence[ColumnStep], kept: Sequence[int]
-    ) -> list[ColumnStep] | None:
-        """Return steps that all write over columns; None if one needs other memory.
-
-        Only these cannot fail after a column was changed: if memory is short, the function runs element by element.
-        """
-        columns = {
-            slot: _kind_of(var.aval)
-            for slot, var in enumerate(closed.jaxpr.invars)
-            if slot in self._by_row
-        }
-        over = in_place(steps, self._kinds | columns, self._by_row, kept)
-        return over if all(step.out >= 0 for step in over if step.target in self._kinds) else None
+        given = [_kind_of(var.aval) for var in closed.jaxpr.invars]
+        body = ColumnBody(
+            self._values,
+            frozenset(self._by_row),
+            self._kinds,
+            self._few(kept),
+            list(zip(kept, kinds, strict=True)),
+            given,
+        )
+        return body.placed()
 
     def _few(self, kept: Sequence[int]) -> list[ColumnStep]:
         """Return the steps that the results need."""
@@ -196,17 +101,6 @@ class _Reader:
         if sum(step.target in self._kinds for step in steps) > _MOST_STEPS:
             raise _NotSimple
         return steps
-
-    def _roots(self, steps: dict[int, ColumnStep], results: Sequence[int]) -> dict[int, int]:
-        """Return the steps whose output memory ends up as a result, if they accept an `out` array."""
-        found: dict[int, int] = {}
-        for number, result in enumerate(results):
-            slot = result
-            while slot in steps and steps[slot].out >= 0:
-                slot = steps[slot].out
-            if slot in steps and slot in self._by_row and steps[slot].writes:
-                found[slot] = number
-        return found
 
     def _body(self, closed: Any, arguments: Sequence[int]) -> list[int]:
         """Convert the equations of a jaxpr or an inner one; return the slots of its results."""
@@ -271,7 +165,7 @@ class _Reader:
             raise _NotSimple
         return self._called(apply, sources, kind)
 
-    def _reduced(self, equation: Any, source: int, kind: _Kind) -> int:
+    def _reduced(self, equation: Any, source: int, kind: Kind) -> int:
         reduce = reduction_of(equation.primitive.name, equation.params["axes"], kind[1])
         if reduce is None or source not in self._by_row or not prod(equation.invars[0].aval.shape):
             raise _NotSimple
@@ -294,7 +188,7 @@ class _Reader:
             return source  # NumPy broadcasts it in each call
         return self._slot(np.ascontiguousarray(np.broadcast_to(self._values[source], shape)))
 
-    def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: _Kind) -> int:
+    def _called(self, apply: Callable[..., Array], sources: Sequence[int], kind: Kind) -> int:
         if (
             all(self._is_constant(source) for source in sources)
             and prod(kind[0]) <= _MOST_BROADCAST
@@ -345,7 +239,7 @@ class _Reader:
         return target
 
 
-def _kind_of(aval: Any) -> _Kind:
+def _kind_of(aval: Any) -> Kind:
     """Return the shape and dtype of a traced value."""
     return aval.shape, np.dtype(aval.dtype)
 
@@ -353,23 +247,6 @@ def _kind_of(aval: Any) -> _Kind:
 def _broadcasts(old: tuple[int, ...], new: tuple[int, ...]) -> bool:
     """Return True if `old` broadcasts to `new` by its axes of length 1."""
     return len(old) == len(new) and all(a in (1, b) for a, b in zip(old, new, strict=True))
-
-
-def _bytes(kind: _Kind) -> int:
-    return prod(kind[0]) * kind[1].itemsize
-
-
-def _allocated(length: int, _: int, kind: _Kind) -> Array:
-    return np.empty((length, *kind[0]), kind[1])
-
-
-def in_one_piece(column: Array | list[Array]) -> Array:
-    """Return a column as one array; stack it if it is a list of rows."""
-    return np.stack(column) if isinstance(column, list) else column
-
-
-def _row(column: Array | list[Array], row: int) -> Array:
-    return column[row][None] if isinstance(column, list) else column[row : row + 1]
 
 
 def _part(cut: tuple[slice, ...], column: Array) -> Array:

@@ -6,7 +6,9 @@ to three NumPy calls give the same bits.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import itemgetter
 from typing import Any, final
 
 import numpy as np
@@ -18,12 +20,29 @@ from evenfeed.core.dtypes import DType
 @final
 @dataclass(frozen=True, slots=True)
 class ColumnStep:
-    """One NumPy call: its operands, its result, and the operand whose memory it may reuse (-1 for none)."""
+    """One NumPy call.
+
+    Attributes:
+        apply: What is called.
+        sources: The slots of its operands.
+        target: The slot of its result.
+        out: The operand whose memory it writes to; -1 for none.
+        operands: Returns its operands, from all values.
+    """
 
     apply: Callable[..., Array]
     sources: Sequence[int]
     target: int
     out: int = -1
+    operands: Callable[[Sequence[Any]], Sequence[Any]] = field(
+        init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        # A call takes as long as some thousand numbers, so its operands are found fast.
+        several = len(self.sources) > 1
+        found = itemgetter(*self.sources) if several else partial(_single, self.sources[0])
+        object.__setattr__(self, "operands", found)
 
     @property
     def writes(self) -> bool:
@@ -40,11 +59,17 @@ def computed(
     """Return all values, with those of the columns; write those with a slot in `memory` there."""
     values = [*columns, *others[len(columns) :]]
     for step in steps:
-        operands = [values[source] for source in step.sources]
-        reused = memory.get(step.target) if step.out < 0 else values[step.out]
-        out = {} if reused is None else {"out": reused}
-        values[step.target] = step.apply(*operands, **out)
+        if step.out >= 0:
+            values[step.target] = step.apply(*step.operands(values), out=values[step.out])
+        elif step.target in memory:
+            values[step.target] = step.apply(*step.operands(values), out=memory[step.target])
+        else:
+            values[step.target] = step.apply(*step.operands(values))
     return values
+
+
+def _single(place: int, values: Sequence[Any]) -> tuple[Any]:
+    return (values[place],)
 
 
 def simplified(
@@ -59,7 +84,7 @@ def simplified(
         results: The slots of the results.
     """
     short = _Divisions(values, by_row)
-    return _used([short.of(step) for step in steps], results)
+    return used([short.of(step) for step in steps], results)
 
 
 def in_place(
@@ -95,7 +120,7 @@ def in_place(
     return [placed(step) for step in steps]
 
 
-def _used(steps: Sequence[ColumnStep], results: Sequence[int]) -> list[ColumnStep]:
+def used(steps: Sequence[ColumnStep], results: Sequence[int]) -> list[ColumnStep]:
     """Return the steps that the results depend on."""
     needed = set(results)
     found: list[ColumnStep] = []
