@@ -274,3 +274,29 @@ def test_files_that_elements_name_are_not_looked_for_by_a_stand_in(tmp_path):
     lines = names.flat_map(lambda f: tf.data.TextLineDataset(f).map(lambda t: np.int64(int(t))))
     assert lines.element_spec == tf.TensorSpec([], tf.int64)
     assert numbers(lines) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda n: f"{n}.png",
+        lambda n: str(n) + ".png",
+        lambda n: "{}{}".format(n, ".png"),
+        lambda n: "%s.png" % n,  # noqa: UP031
+        lambda n: f"{n:d}.png",
+    ],
+)
+def test_text_that_is_made_of_an_element_has_its_value(named):
+    dataset = Dataset.range(3).map(named)
+    assert list(dataset.as_numpy_iterator()) == [b"0.png", b"1.png", b"2.png"]
+
+
+def test_a_function_that_makes_text_of_an_element_is_not_traced_and_explain_says_why():
+    kept = Dataset.range(3).filter(lambda n: str(n) != "1")
+    assert "per element: it turns an element into text" in str(kept.explain())
+    assert numbers(kept) == [0, 2]
+
+
+def test_errors_of_jax_show_the_tracer_and_give_their_own_reason():
+    branches = Dataset.range(3).map(lambda n: n if n > 1 else 0)
+    assert "it needs the values of its arguments" in str(branches.explain())

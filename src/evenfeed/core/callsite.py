@@ -53,6 +53,14 @@ def where_called() -> Origin | None:
     return nearest
 
 
+def calling_package() -> str:
+    """Return the top package of the code that called the function which asks."""
+    frame = inspect.currentframe()
+    for _ in range(2):
+        frame = None if frame is None else frame.f_back
+    return "" if frame is None else _top_package(frame)
+
+
 def called_function() -> str:
     """Return the name of the function of evenfeed that user code has called: the outermost one on the stack."""
     found, frame = _OURS, inspect.currentframe()

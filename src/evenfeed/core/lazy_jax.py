@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
 import numpy as np
 
 from evenfeed.core import promised_shapes
-from evenfeed.core.callsite import Origin, where_called
+from evenfeed.core.callsite import Origin, calling_package, where_called
 from evenfeed.core.lazy import LazyModule, random
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
+from evenfeed.core.side_effects import here
 from evenfeed.core.sparse.variable_slices import assigning
 
 _EITHER_WAY: Final = [
@@ -167,11 +168,22 @@ class _LazyJaxModule(LazyModule):
                     setattr(kind, method, assigning(method))
             for graph_member, refusing in graph_members().items():
                 setattr(arrays, graph_member, refusing)
+            sys.modules["jax"].core.Tracer.__str__ = _text_of_tracer
             let_arrays_meet_lists()
             _register_shapes(sys.modules["jax"].tree_util)
         if name == "config":  # one object, whose attributes are the settings
             self.__dict__[name] = value
         return value
+
+
+def _text_of_tracer(tracer: Any) -> str:
+    """Return the text of a value that is not known yet, unless the text must be that of the value.
+
+    The errors of JAX, and evenfeed's own, show the tracer.
+    """
+    if here.watcher is not None and calling_package() not in ("jax", "evenfeed"):
+        here.watcher.show()
+    return repr(tracer)
 
 
 def _import_jax() -> None:

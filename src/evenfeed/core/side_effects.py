@@ -139,6 +139,9 @@ class Watcher(ABC):
     def draw(self) -> None:
         """Record that the function draws random numbers."""
 
+    def show(self) -> None:  # noqa: B027 - whoever runs a function for its result has values to show
+        """Raise ProbeAbandoned if the text of a value must not be that of a tracer."""
+
 
 class _Thread(threading.local):
     """The watcher of this thread's code."""

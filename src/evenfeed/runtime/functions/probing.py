@@ -125,6 +125,11 @@ class Probe(Watcher):
     def draw(self) -> None:
         self._effects.add(Effect.DRAWS)
 
+    def show(self) -> None:
+        """Stop a trace before a tracer becomes text, as in `f"{x}.png"`: all elements would get the same text."""
+        if self._is_traced:
+            raise ProbeAbandoned("it turns an element into text")
+
 
 def _is_known(spec: TypeSpec) -> bool:
     return isinstance(spec, TensorSpec) and spec.dtype.kind != "O" and _is_defined(spec.shape)
