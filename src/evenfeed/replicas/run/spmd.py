@@ -129,15 +129,16 @@ def run_mapped(site: Site, function: Callable[..., Any], args: Any, kwargs: Any)
 
 
 def _check_callbacks(replicas: Replicas, jaxpr: Any) -> None:
-    """Raise if a program calls Python while it runs, which JAX cannot do if it chooses how to split values."""
+    """Raise for a callback that JAX cannot map over replicas with several devices each."""
     if not replicas.has_inner_axes:
         return
-    if any("callback" in each.primitive.name for one in jaxpr.eqns for each in equations_in(one)):
+    inside = (each for one in jaxpr.eqns for each in equations_in(one))
+    if any(e.primitive.name == "pure_callback" and not e.params["vmap_method"] for e in inside):
         raise NotImplementedError(
             described(
-                "The step calls Python while it runs, which JAX cannot do on a mesh with axes inside of a replica.",
-                fix="print outside of the step, without py_function in it; draw random numbers with random.stateless_uniform "
-                "and its kin, or jax.random.",
+                "The step calls jax.pure_callback without vmap_method, but on a mesh with axes inside of a replica, JAX maps "
+                "the step over the replicas.",
+                fix='pass vmap_method="sequential": Python is then called once for each replica.',
             )
         )
 
