@@ -9,6 +9,7 @@ from tests.strategy.programs.mesh_training import (
     ROWS,
     WIDTH,
     dataset_of,
+    fitted,
     iter_from,
     meshes,
     trained,
@@ -73,6 +74,11 @@ def test_processes_train_as_one_does(seen, tmp_path):
         "data alone": {(1, WIDTH)},
     }
     each = 8 // workers
+    if workers == 2:
+        losses, predictions = fitted(strategy)
+        for every in seen.values():
+            np.testing.assert_allclose(every["training"]["keras"][0], losses, rtol=1e-5)
+            np.testing.assert_allclose(every["training"]["keras"][1], predictions, rtol=1e-4)
     for process, every in seen.items():
         own = every["training"]
         for name, shapes in held.items():

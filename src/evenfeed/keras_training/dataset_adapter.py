@@ -17,6 +17,7 @@ from evenfeed.feeding.distributed_dataset import (
     replicas_fed_by,
 )
 from evenfeed.feeding.input_options import InputOptions
+from evenfeed.feeding.meshes.global_batches import batches_of_processes
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.class_weights import weighing
 from evenfeed.keras_training.distribution import current_replicas
@@ -51,7 +52,8 @@ class DatasetAdapter(keras_private.DataAdapter):
             if weigh is not None:
                 dataset, weigh = dataset.map(weigh), None
             on = default_strategy().extended.replicas if replicas is None else replicas
-            self._dataset = distributed(dataset, on, InputOptions())
+            split = batches_of_processes if on.may_be_shared else distributed
+            self._dataset = split(dataset, on, InputOptions())
         else:
             _check_replicas(dataset, replicas)
             self._dataset = dataset

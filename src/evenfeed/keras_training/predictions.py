@@ -72,7 +72,7 @@ def _gathering(function: Callable[..., Any], replicas: Replicas) -> Callable[...
         sizes: list[int] = []
         outputs, state = function(state, _counted(iterator, sizes))
         outputs = gather(outputs)
-        if not _here.is_cut:
+        if not _here.is_cut or replicas.may_be_shared:
             return outputs, state
         order = row_order(replicas, sizes)
         return jax.tree.map(partial(_reordered, order), outputs), state

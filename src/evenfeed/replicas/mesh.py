@@ -155,6 +155,11 @@ class Replicas:
         return len({device.process_index for device in self._groups.flat}) > 1
 
     @property
+    def may_be_shared(self) -> bool:
+        """Whether workers may share replicas: they are those of the user's mesh, on several workers."""
+        return self.spans and self.mesh.axis_names != (_AXIS,)
+
+    @property
     def is_lone(self) -> bool:
         """Whether there is a single device."""
         return self.count == 1 and not self.has_inner_axes

@@ -96,14 +96,14 @@ class MeshStrategy(Strategy):
         return device_string(device, job="worker", task=device.process_index)
 
     def experimental_distribute_dataset(self, dataset: Dataset, options: object = None) -> Any:
-        if not self._replicas.spans:
+        if not self._replicas.may_be_shared:
             return super().experimental_distribute_dataset(dataset, options)
         return batches_of_processes(dataset, self._replicas, options)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[InputContext], Dataset], options: object = None
     ) -> Any:
-        if not self._replicas.spans:
+        if not self._replicas.may_be_shared:
             return super().distribute_datasets_from_function(dataset_fn, options)
         raise NotImplementedError(
             described(

@@ -128,6 +128,19 @@ def refused(strategy: Any) -> list[str]:
     return found
 
 
+def fitted(strategy: Any) -> Any:
+    """Return the losses and predictions of a Keras model."""
+    tf.keras.utils.set_random_seed(1)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(WIDTH)])
+        model.compile("sgd", "mse")
+    rows = INPUTS[: 2 * SIZE]
+    dataset = tf.data.Dataset.from_tensor_slices((rows, rows)).batch(SIZE)
+    losses = model.fit(dataset, epochs=2, verbose=0).history["loss"]
+    found = model.predict(tf.data.Dataset.from_tensor_slices(rows).batch(SIZE), verbose=0)
+    return losses, found.sum(1).tolist()
+
+
 def on_all_meshes(folder: str) -> dict[str, Any]:
     """Train on each mesh. Return what this process sees."""
     seen: dict[str, Any] = {}
@@ -137,4 +150,5 @@ def on_all_meshes(folder: str) -> dict[str, Any]:
         seen[name]["chief"] = strategy.is_chief
         if name == "tensor over processes":
             seen["refused"] = refused(strategy)
+            seen["keras"] = fitted(strategy) if jax.process_count() == 2 else None
     return seen
