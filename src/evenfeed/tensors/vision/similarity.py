@@ -16,10 +16,12 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REALS, apply
-from evenfeed.tensors.vision.compiling import compiled
+from evenfeed.tensors.vision.compiling import compiled, one_by_one
 
 # How much each scale counts, from the finest, by Wang, Simoncelli and Bovik (2003).
 _SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+# How many rows are smoothed at a time.
+_TOGETHER: Final = 32
 
 
 def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tensor:
@@ -132,17 +134,35 @@ class _Window:
         return brightness, (shared + flat) / (own + flat)
 
     def _smoothed(self, image: Any) -> Any:
-        """Return the weighted mean of each window. The weights are a product of one for rows and one for columns."""
-        weights = _gaussian(self.size, self.sigma)
-        for axis in (-3, -2):
-            count = image.shape[axis] - self.size + 1
-            shifts = [
-                jax.lax.slice_in_dim(image, start, start + count, axis=image.ndim + axis) * weight
-                for start, weight in enumerate(weights)
-            ]
-            # XLA adds shifted images in one pass, and takes ten times as long for a convolution.
-            image = sum(shifts[1:], shifts[0])
-        return image
+        """Return the weighted mean of each window. The weights are a product of one for rows and one for columns.
+
+        XLA takes ten times as long for a convolution. Of two sums of shifted images, it would compute the inner one
+        again for each term of the outer one, so the first is a matrix product, whose result is stored.
+        """
+        *before, height, width, channels = image.shape
+        rows = self._smoothed_rows(image.reshape(*before, height, width * channels))
+        count = width - self.size + 1
+        shifts = [
+            rows[..., start * channels : (start + count) * channels] * weight
+            for start, weight in enumerate(_gaussian(self.size, self.sigma))
+        ]
+        smooth: Any = sum(shifts[1:], shifts[0])
+        return smooth.reshape(*before, height - self.size + 1, count, channels)
+
+    def _smoothed_rows(self, rows: Any) -> Any:
+        """Return the weighted sums of neighbouring rows, some at a time: all others have the weight 0."""
+        *before, height, _ = rows.shape
+        count = height - self.size + 1
+        runs, reach = -(-count // _TOGETHER), _TOGETHER + self.size - 1
+        more = [(0, 0)] * len(before) + [(0, runs * _TOGETHER + self.size - 1 - height), (0, 0)]
+        whole = jnp.pad(rows, more)
+        starts = range(0, runs * _TOGETHER, _TOGETHER)
+        parts = jnp.stack([whole[..., start : start + reach, :] for start in starts], axis=-3)
+        weights = np.zeros((_TOGETHER, reach), np.float32)
+        for row in range(_TOGETHER):
+            weights[row, row : row + self.size] = _gaussian(self.size, self.sigma)
+        found = jnp.matmul(weights, parts, precision="highest")
+        return found.reshape(*before, runs * _TOGETHER, rows.shape[-1])[..., :count, :]
 
 
 def _psnr(one: Any, other: Any, most: Any) -> Any:
@@ -152,21 +172,35 @@ def _psnr(one: Any, other: Any, most: Any) -> Any:
 
 
 def _ssim(window: _Window, index_map: bool, one: Any, other: Any, most: Any) -> Any:
-    brightness, structure = window.compare(one, other, most)
-    both = brightness * structure
-    return both.mean(-1) if index_map else both.mean((-3, -2)).mean(-1)
+    def compare(one: Any, other: Any) -> Any:
+        brightness, structure = window.compare(one, other, most)
+        both = brightness * structure
+        return both.mean(-1) if index_map else _means(both).mean(-1)
+
+    return one_by_one(compare, one, other) if most.ndim == 0 else compare(one, other)
 
 
 def _at_scales(window: _Window, factors: tuple[float, ...], one: Any, other: Any, most: Any) -> Any:
-    scales: list[Any] = []
-    for scale in range(len(factors)):
-        if scale:
-            one, other = _halved(one), _halved(other)
-        brightness, structure = window.compare(one, other, most)
-        last = scale == len(factors) - 1
-        scales.append((brightness * structure if last else structure).mean((-3, -2)))
-    powers = jax.nn.relu(jnp.stack(scales, axis=-1)) ** np.asarray(factors, np.float32)
-    return powers.prod(-1).mean(-1)
+    def compare(one: Any, other: Any) -> Any:
+        scales: list[Any] = []
+        for scale in range(len(factors)):
+            if scale:
+                one, other = _halved(one), _halved(other)
+            brightness, structure = window.compare(one, other, most)
+            last = scale == len(factors) - 1
+            scales.append(_means(brightness * structure if last else structure))
+        powers = jax.nn.relu(jnp.stack(scales, axis=-1)) ** np.asarray(factors, np.float32)
+        return powers.prod(-1).mean(-1)
+
+    return one_by_one(compare, one, other) if most.ndim == 0 else compare(one, other)
+
+
+def _means(image: Any) -> Any:
+    """Return the mean of each channel. XLA computes a matrix product faster than a sum of what it must compute first."""
+    *before, height, width, channels = image.shape
+    each = np.tile(np.eye(channels, dtype=np.float32), (width, 1)) / np.float32(width)
+    rows = image.reshape(*before, height, width * channels)
+    return jnp.matmul(rows, each, precision="highest").mean(-2)
 
 
 def _gaussian(size: int, sigma: float) -> Array:
