@@ -97,6 +97,20 @@ def test_a_png_file_has_the_pixels_of_pillow(compiled, channels):
             np.testing.assert_array_equal(compiled(tf.io.decode_png, file), image)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_loop_chooses_the_filters_that_numpy_does(compiled, channels, dtype):
+    smooth = np.add.outer(np.arange(9) * 5, np.arange(40) * 3)[..., None] * np.arange(
+        1, 1 + channels
+    )
+    image = (smooth + pixels(9, 40, channels) % 8).astype(dtype)
+    image[3:5] = 200
+    for one in (image, image[:, :1], image[:1]):
+        file = tf.io.encode_png(one).item()
+        assert compiled(tf.io.encode_png, one).item() == file
+        np.testing.assert_array_equal(tf.io.decode_png(file, dtype=dtype), one)
+
+
 @pytest.mark.parametrize("at", range(0, 90, 3))
 def test_a_damaged_png_file_is_left_to_pillow(compiled, at):
     file = bytearray(png(pixels(5, 4), 4))

@@ -7,7 +7,8 @@ from PIL import Image
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.images.image_files import in_channels, is_wide, wide_file, wide_pixels
+from evenfeed.images.image_files import in_channels, is_wide, wide_pixels
+from evenfeed.images.png_writing import png_file
 
 
 def wide(channels, height=5, width=6):
@@ -19,7 +20,7 @@ def wide(channels, height=5, width=6):
 @pytest.mark.parametrize("size", [(1, 1), (5, 6), (33, 17)])
 def test_all_bits_come_back(channels, size):
     image = wide(channels, *size)
-    content = wide_file(image, 6)
+    content = png_file(image, 6)
     assert is_wide(content)
     found = wide_pixels(lambda: Image.open(io.BytesIO(content)), content)
     assert found.dtype == np.uint16
@@ -28,7 +29,7 @@ def test_all_bits_come_back(channels, size):
 
 def test_other_readers_see_the_upper_bits():
     image = wide(3)
-    seen = np.asarray(Image.open(io.BytesIO(wide_file(image, 6))))
+    seen = np.asarray(Image.open(io.BytesIO(png_file(image, 6))))
     np.testing.assert_array_equal(seen, image >> 8)
     assert not is_wide(tf.io.encode_png((image >> 8).astype(np.uint8)).item())
 
@@ -48,7 +49,7 @@ def test_channels_are_repeated_left_out_or_opaque(have, want):
 
 
 def test_no_cut_or_flipped_byte_does_more_than_raise():
-    content = wide_file(wide(3), 6)
+    content = png_file(wide(3), 6)
     rng = np.random.default_rng(3)
     for _ in range(60):
         broken = bytearray(content)

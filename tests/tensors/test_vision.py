@@ -97,3 +97,33 @@ def test_distorted_boxes_in_a_map_differ_by_element_and_repeat_with_a_seed():
     assert len({tuple(size) for size in found}) > 4
     again = tf.data.Dataset.from_tensor_slices((sizes, boxes)).map(crop)
     assert [size.tolist() for size in again] == found
+
+
+def test_distorted_boxes_of_constants_differ_by_element():
+    def crop(x):
+        return x, tf.image.sample_distorted_bounding_box([200, 300, 3], BOX[None], seed=3).size
+
+    dataset = tf.data.Dataset.range(8).map(crop)
+    assert plan_of(dataset).function.is_vectorised
+    found = [size.tolist() for _, size in dataset]
+    assert len({tuple(size) for size in found}) > 4
+    assert [size.tolist() for _, size in tf.data.Dataset.range(8).map(crop)] == found
+
+
+def test_constant_boxes_are_drawn_in_a_map_without_running_it_element_by_element():
+    boxes, colours = np.repeat(BOX[None], 2, axis=0), [[1.0, 0.5, 0.0]]
+    batches = tf.data.Dataset.from_tensor_slices(IMAGES).batch(2)
+
+    def draw(x):
+        return tf.image.draw_bounding_boxes(x, boxes, colours)
+
+    drawn = batches.map(draw)
+    assert plan_of(drawn).function.is_vectorised
+    for one, other in zip(batches, drawn, strict=True):
+        np.testing.assert_array_equal(other, draw(one))
+        assert (other != one).any()
+    # Boxes that depend on the element are not constants.
+    moved = batches.map(lambda x: tf.image.draw_bounding_boxes(x, boxes * x[0, 0, 0, 0], colours))
+    for one, other in zip(batches, moved, strict=True):
+        expected = tf.image.draw_bounding_boxes(one, boxes * one[0, 0, 0, 0], colours)
+        np.testing.assert_array_equal(other, expected)

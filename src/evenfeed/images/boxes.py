@@ -8,8 +8,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images.bound_kernels import applied_beside_constants
 
 # TensorFlow's colours with their alpha, in the order of the boxes.
 _COLOURS: Final = np.array(
@@ -49,7 +50,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
     """
     del name
     given = (images, boxes) if colors is None else (images, boxes, colors)
-    return applied(DrawBoxes(), *given)
+    return applied_beside_constants(DrawBoxes(), *given)
 
 
 @final

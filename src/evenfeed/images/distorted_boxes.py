@@ -12,6 +12,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.random_ops import RandomKernel, drawn, seeded
@@ -250,7 +251,7 @@ class _Words:
 
     def unit(self) -> np.float32:
         """Return a float in [0, 1), with 23 random bits."""
-        return np.float32((self._next() & 0x7FFFFF) * 2.0**-23)
+        return philox.unit(self._next())
 
     def below(self, limit: int) -> int:
         """Return an integer below a limit, each with the same probability."""
@@ -263,11 +264,12 @@ class _Words:
 
     @staticmethod
     def _numbers(stream: Stream) -> Iterator[int]:
-        start = 0
+        # The first attempt usually succeeds, and needs four words: a random ratio, height, row and column.
+        start, count = 0, 1
         while True:
-            steps = np.arange(start, start + _BUFFERED // 4, dtype=np.uint32)
+            steps = np.arange(start, start + count, dtype=np.uint32)
             yield from stream.blocks(steps).ravel().tolist()
-            start += _BUFFERED // 4
+            start, count = start + count, _BUFFERED // 4
 
 
 def _nearest(number: Any) -> int:

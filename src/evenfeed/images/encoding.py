@@ -9,10 +9,12 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
-from evenfeed.images.image_files import encoded
+from evenfeed.images.image_files import jpeg_file
+from evenfeed.images.png_writing import png_file
 
 
 def encode_jpeg(
@@ -64,7 +66,8 @@ def encode_jpeg(
         ("subsampling", 2 if chroma_downsampling else 0),
         ("dpi", (x_density * inches, y_density * inches)),
     )
-    return applied(Encode("JPEG", {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format], how), image)
+    channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format]
+    return applied(EncodeJpeg(channels, how), image)
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
@@ -87,16 +90,14 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> An
         raise InvalidArgumentError(
             f"compression should be in [-1,9], got {compression}.", fix="omit it."
         )
-    how = () if compression == -1 else (("compress_level", compression),)
-    return applied(Encode("PNG", (1, 2, 3, 4), how), image)
+    return applied(EncodePng(compression), image)
 
 
 @final
 @dataclass(frozen=True)
-class Encode(RowKernel):
+class EncodeJpeg(RowKernel):
     """Encodes one image as a scalar string."""
 
-    kind: Any
     channels: tuple[int, ...]
     how: tuple[tuple[str, Any], ...]
 
@@ -104,18 +105,39 @@ class Encode(RowKernel):
         return TensorSpec([], dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        image = parts[0]
-        if image.ndim != 3 or image.shape[-1] not in self.channels or not image.size:
-            raise InvalidArgumentError(
-                f"image must be 3-dimensional with {self.channels} channels, but got shape {image.shape}.",
-                fix="pass height, width and channels.",
-            )
-        wide = self.kind == "PNG" and image.dtype == dtypes.uint16
-        if image.dtype != dtypes.uint8 and not wide:
-            raise InvalidArgumentError(
-                f"image must be uint8, but is {dtypes.name_of(image.dtype)}.",
-                fix="call evenfeed.image.convert_image_dtype(image, evenfeed.uint8).",
-            )
-        scalar = np.empty((), dtypes.string)
-        scalar[()] = encoded(image, self.kind, **dict(self.how))
-        return scalar
+        _check(parts[0], self.channels, (dtypes.uint8,))
+        return _scalar(jpeg_file(parts[0], **dict(self.how)))
+
+
+@final
+@dataclass(frozen=True)
+class EncodePng(RowKernel):
+    """Encodes one image as a scalar string."""
+
+    compression: int
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        return TensorSpec([], dtypes.string)
+
+    def one(self, *parts: Array) -> Array:
+        _check(parts[0], (1, 2, 3, 4), (dtypes.uint8, dtypes.uint16))
+        return _scalar(png_file(parts[0], self.compression))
+
+
+def _check(image: Array, channels: tuple[int, ...], allowed: tuple[DType, ...]) -> None:
+    if image.ndim != 3 or image.shape[-1] not in channels or not image.size:
+        raise InvalidArgumentError(
+            f"image must be 3-dimensional with {channels} channels, but got shape {image.shape}.",
+            fix="pass height, width and channels.",
+        )
+    if image.dtype not in allowed:
+        raise InvalidArgumentError(
+            f"image must be uint8, but is {dtypes.name_of(image.dtype)}.",
+            fix="call evenfeed.image.convert_image_dtype(image, evenfeed.uint8).",
+        )
+
+
+def _scalar(file: bytes) -> Array:
+    scalar = np.empty((), dtypes.string)
+    scalar[()] = file
+    return scalar

@@ -5,7 +5,6 @@
 
 import io
 import struct
-import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,9 +23,6 @@ from evenfeed.core.errors import (
 from evenfeed.core.lazy import installed, pil_image, simplejpeg
 from evenfeed.images.png_files import plain_pixels
 
-_PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-# The colour type in a PNG header, by the number of channels.
-_KINDS: Final = {1: 0, 2: 4, 3: 2, 4: 6}
 # The weights of red, green and blue in grayscale, out of 2 ** 15.
 _GREY: Final = np.array([9797, 19234, 3737], np.int64)
 
@@ -74,22 +70,6 @@ def in_channels(pixels: Array, channels: int) -> Array:
 def _wide_grey(colours: Array) -> Array:
     weighed = (colours.astype(np.int64) * _GREY).sum(axis=-1, keepdims=True)
     return (weighed + (1 << 14) >> 15).astype(np.uint16)
-
-
-def wide_file(pixels: Array, level: int) -> bytes:
-    """Encode a 16-bit image with 1 to 4 channels as a PNG file, at a zlib compression level."""
-    height, width, channels = pixels.shape
-    about = struct.pack(">IIBBBBB", width, height, 16, _KINDS[channels], 0, 0, 0)
-    # Each row starts with the number of its filter, 0.
-    rows = np.zeros((height, 1 + 2 * channels * width), np.uint8)
-    rows[:, 1:] = pixels.astype(">u2").reshape(height, -1).view(np.uint8)
-    parts = (b"IHDR", about), (b"IDAT", zlib.compress(rows.tobytes(), level)), (b"IEND", b"")
-    return _PNG_SIGNATURE + b"".join(_chunk(*part) for part in parts)
-
-
-def _chunk(name: bytes, content: bytes) -> bytes:
-    check = zlib.crc32(name + content)
-    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
 
 
 Format: TypeAlias = Literal["JPEG", "PNG", "GIF", "BMP", "WEBP"]
@@ -247,13 +227,11 @@ def _webp_mode(image: Any, channels: int) -> str:
     return mode
 
 
-def encoded(pixels: Array, kind: Literal["JPEG", "PNG"], **how: Any) -> bytes:
-    """Encode an image as a file."""
-    if pixels.dtype == np.uint16:
-        return wide_file(pixels, how.get("compress_level", -1))
+def jpeg_file(pixels: Array, **how: Any) -> bytes:
+    """Encode an image as a JPEG file, with the arguments of Pillow."""
     plain = pixels[..., 0] if pixels.shape[-1] == 1 else pixels
     out = io.BytesIO()
-    _pil().fromarray(np.ascontiguousarray(plain)).save(out, kind, **how)
+    _pil().fromarray(np.ascontiguousarray(plain)).save(out, "JPEG", **how)
     return out.getvalue()
 
 

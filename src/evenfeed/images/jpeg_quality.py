@@ -12,7 +12,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images.colours import converted
-from evenfeed.images.image_files import JpegWay, encoded, jpeg_pixels
+from evenfeed.images.image_files import JpegWay, jpeg_file, jpeg_pixels
 
 
 def adjust_jpeg_quality(
@@ -60,7 +60,7 @@ class JpegQuality(RowKernel):
                 fix="pass height, width and channels.",
             )
         pixels = converted(image, dtypes.uint8, saturate=True)
-        file = encoded(pixels, "JPEG", quality=self.quality, subsampling=2)
+        file = jpeg_file(pixels, quality=self.quality, subsampling=2)
         found = jpeg_pixels(file, image.shape[-1], JpegWay(exact=self.exact))
         return converted(found, image.dtype, saturate=True)
 

@@ -1,4 +1,4 @@
-"""Compiled loops that undo the filters of PNG files. Importing this module imports Numba."""
+"""Compiled loops that apply and undo the filters of PNG files. Importing this module imports Numba."""
 
 from typing import Any
 
@@ -41,6 +41,65 @@ def unfilter(rows: Array, step: int, above: Array, out: Array) -> bool:
             return False
         above = here
     return True
+
+
+@compiled
+def filter_rows(rows: Array, step: int, above: Array, out: Array) -> None:
+    """Write the differences of each row to its neighbours, with the filter whose differences have the smallest sum.
+
+    Args:
+        rows: The bytes of the rows.
+        step: The number of bytes of a pixel.
+        above: A row of zeros.
+        out: The filtered rows. Each starts with the number of its filter.
+    """
+    for row in range(rows.shape[0]):
+        given, here = rows[row], out[row, 1:]
+        best, least = _NONE, np.int64(1 << 62)
+        for kind in range(5):
+            _subtract(kind, given, above, step, here)
+            some = _size(here)
+            if some < least:
+                best, least = kind, some
+        if best != _PAETH:  # the last one is there already
+            _subtract(best, given, above, step, here)
+        out[row, 0] = best
+        above = given
+
+
+@compiled
+def _subtract(kind: int, given: Array, above: Array, step: int, here: Array) -> None:
+    for at in range(step):
+        guess = above[at] >> 1 if kind == _AVERAGE else above[at]
+        here[at] = given[at] if kind <= _LEFT else given[at] - guess
+    left, corner, top = given[: len(given) - step], above[: len(above) - step], above[step:]
+    new, old = here[step:], given[step:]
+    if kind == _NONE:
+        for at in range(len(new)):
+            new[at] = old[at]
+    elif kind == _LEFT:
+        for at in range(len(new)):
+            new[at] = old[at] - left[at]
+    elif kind == _ABOVE:
+        for at in range(len(new)):
+            new[at] = old[at] - top[at]
+    elif kind == _AVERAGE:
+        for at in range(len(new)):
+            new[at] = old[at] - np.uint8((np.int32(left[at]) + np.int32(top[at])) >> 1)
+    else:
+        for at in range(len(new)):
+            new[at] = old[at] - np.uint8(
+                _nearest(np.int16(left[at]), np.int16(top[at]), np.int16(corner[at]))
+            )
+
+
+@compiled
+def _size(differences: Array) -> int:
+    """Return the sum of the sizes of signed bytes."""
+    found = np.int32(0)
+    for at in range(len(differences)):
+        found += abs(np.int32(np.int8(differences[at])))
+    return found
 
 
 @compiled

@@ -172,7 +172,7 @@ class RandomAdjustment(RandomKernel):
 
     def _made(self, seeds: Sequence[Array]) -> RowKernel:
         if self.whole:
-            return self.make(int(self.integers(seeds, 1, int(self.lower), int(self.upper))[0]))
+            return self.make(self.integers(seeds, 1, int(self.lower), int(self.upper))[0])
         return self.make(self.between(seeds, self.lower, self.upper))
 
 

@@ -13,12 +13,13 @@ import numpy as np
 from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied, stands_for_part
+from evenfeed.core.handles import STAGE, RowKernel, applied, stands_for_part
 from evenfeed.core.random_bits import DrawsForElements, current_draws, key_of
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
+from evenfeed.images.bound_kernels import applied_beside_constants
 from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
 
 _LOW_32: Final = 2**32 - 1
@@ -135,15 +136,19 @@ class RandomKernel(RowKernel):
         """Return random floats in [0, 1)."""
         return philox.units(self.stream(seeds), count, dtypes.float32)
 
+    def unit(self, seeds: Sequence[Array]) -> np.float32:
+        """Return a random float in [0, 1)."""
+        return philox.unit(self._few_words(seeds)[0])
+
     def between(self, seeds: Sequence[Array], low: float, high: float) -> float:
         """Return a random float from `low` up to `high`, computed in single precision."""
         first, last = np.float32(low), np.float32(high)
-        return float(self.units(seeds, 1)[0] * (last - first) + first)
+        return float(self.unit(seeds) * (last - first) + first)
 
-    def integers(self, seeds: Sequence[Array], count: int, low: int, high: int) -> Array:
-        """Return random integers from `low` up to `high`, exclusive."""
-        bounds = (np.asarray(bound, np.int32) for bound in (low, high))
-        return philox.integers(self.stream(seeds), count, *bounds)
+    def integers(self, seeds: Sequence[Array], count: int, low: int, high: int) -> list[int]:
+        """Return random integers from `low` up to `high`, exclusive; both are less than 2³¹ and not negative."""
+        words = self._few_words(seeds) if count <= 4 else self.stream(seeds).words(count).tolist()
+        return [low + word % (high - low) for word in words[:count]]
 
     def fixed(self, seed: tuple[int, ...]) -> "RandomKernel":
         """Return a kernel with a fixed seed, whose only argument is the image."""
@@ -151,20 +156,29 @@ class RandomKernel(RowKernel):
 
     def stream(self, seeds: Sequence[Array]) -> Stream:
         """Return the random words that follow from the seeds."""
-        numbers = [*(int(word) for seed in seeds for word in seed.ravel()), *self.salt]
+        key, counter = (
+            [np.array([word], np.uint32) for word in words] for words in self._start(seeds)
+        )
+        return Stream(np, key, counter)
+
+    def _few_words(self, seeds: Sequence[Array]) -> list[int]:
+        """Return the first four words of the stream, without an array: an image needs no more."""
+        return philox.mixed_numbers(*self._start(seeds))
+
+    def _start(self, seeds: Sequence[Array]) -> tuple[list[int], list[int]]:
+        """Return the words of the key and of the counter of the stream."""
+        numbers = [*(int(word) for seed in seeds for word in seed.ravel().tolist()), *self.salt]
         if not self.stateless:
             # The key is random already, so its words need no scrambling.
             key = key_of(*numbers)
-            words = [np.array([key >> 32 * place & _LOW_32], np.uint32) for place in range(4)]
-            zero = np.zeros(1, np.uint32)
-            return Stream(np, words[:2], [zero, zero, *words[2:]])
+            words = [key >> 32 * place & _LOW_32 for place in range(4)]
+            return words[:2], [0, 0, *words[2:]]
         if len(numbers) != 2:
             raise InvalidArgumentError(
                 f"seed must be two integers, but got {len(numbers)}.",
                 fix="pass two integers, for example seed=(1, 2).",
             )
-        words = np.array([number & _ALL_BITS for number in numbers], np.uint64)
-        return philox.scrambled(np, philox.seed_words(np, words))
+        return philox.scrambled_numbers([number & _ALL_BITS for number in numbers])
 
 
 @final
@@ -192,7 +206,7 @@ class RandomCrop(RandomKernel):
                 f"Need value.shape >= size, got {value.shape} and {self.size}.",
                 fix="resize smaller images first.",
             )
-        offsets = self.integers(seeds, value.ndim, 0, 2**31 - 1).tolist()
+        offsets = self.integers(seeds, value.ndim, 0, 2**31 - 1)
         starts = [offset % (room + 1) for offset, room in zip(offsets, rooms, strict=True)]
         return value[
             tuple(slice(at, at + part) for at, part in zip(starts, self.size, strict=True))
@@ -215,7 +229,7 @@ class RandomFlip(RandomKernel):
         image, *seeds = parts
         check_image(image)
         if image.ndim == 3:
-            return flipped(image, self.axis) if self.units(seeds, 1)[0] < 0.5 else image
+            return flipped(image, self.axis) if self.unit(seeds) < 0.5 else image
         # TensorFlow rounds the numbers of a batch, and flips at 1.
         flips = self.units(seeds, len(image)) > 0.5
         each = [flipped(x, self.axis) if flip else x for x, flip in zip(image, flips, strict=True)]
@@ -226,8 +240,9 @@ def drawn(kernel: RandomKernel, image: Any, seed: int | None, *more: Any) -> Any
     """Run a random kernel, seeded by the current element; outside a dataset function, by the process's seeds."""
     draws = current_draws()
     if draws is not None:
-        return applied(replace(kernel, salt=draws.salt(seed)), image, *more, draws.words)
-    if any(map(stands_for_part, (image, *more))):
+        salted = replace(kernel, salt=draws.salt(seed))
+        return applied_beside_constants(salted, image, *more, draws.words)
+    if STAGE.get() is not None:
         raise DrawsForElements(seed)
     watcher = side_effects.here.watcher
     if watcher is not None:

@@ -17,7 +17,7 @@ from evenfeed.formats.audio_files import wav_file
 from evenfeed.formats.example.example_protos import message_class
 from evenfeed.formats.tensor_bytes import tensor_proto
 from evenfeed.images.colours import converted
-from evenfeed.images.image_files import encoded
+from evenfeed.images.png_writing import png_file
 from evenfeed.summaries.summary_writers import Made, recorded
 from evenfeed.tensors.control.scopes import get_current_name_scope
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
@@ -280,7 +280,7 @@ def _drawn(array: Array, most: int) -> Array:
     """Return the width and the height as texts, then the images as PNG files."""
     pixels = converted(array[:most], dtypes.uint8, saturate=True)
     sizes = [str(length).encode() for length in (array.shape[2], array.shape[1])]
-    return bytes_array([*sizes, *(encoded(one, "PNG") for one in pixels)])
+    return bytes_array([*sizes, *(png_file(one, -1) for one in pixels)])
 
 
 def _played(array: Array, rate: int, most: int) -> Array:

@@ -7,7 +7,7 @@ equal in both, and to TensorFlow's. Normal numbers may differ in their last bits
 # Arrays of NumPy or jax.numpy.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, final
 
@@ -58,7 +58,7 @@ class Stream:
         """Return the next `count` words."""
         if self.xp is np and count <= 4 and _are_numbers(self.key, self.counter):
             return np.array(
-                _mixed_numbers(_as_numbers(self.key), _as_numbers(self.counter))[:count],
+                mixed_numbers(_as_numbers(self.key), _as_numbers(self.counter))[:count],
                 dtypes.uint32,
             )
         steps = self.xp.arange(-(-count // 4), dtype=dtypes.uint32)
@@ -103,6 +103,13 @@ def scrambled(xp: Any, seed: Any) -> Stream:
     return Stream(xp, mixed[:2], [zero, zero, *mixed[2:]])
 
 
+def scrambled_numbers(seed: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the words of the key and of the counter of the stream of two 64-bit seeds."""
+    words = [number >> shift & _LOW_32 for number in seed for shift in (0, 32)]
+    mixed = mixed_numbers(_SCRAMBLE_KEY, words)
+    return mixed[:2], [0, 0, *mixed[2:]]
+
+
 def seed_words(xp: Any, seed: Any) -> Any:
     """Return the 4 words of two integers of 32 or 64 bits."""
     if seed.dtype.itemsize == 8:
@@ -141,6 +148,11 @@ def units(stream: Stream, count: int, dtype: DType) -> Any:
     bits, one = (10, 0x3C00) if dtype == dtypes.float16 else (7, 0x3F80)
     short = (words & (1 << bits) - 1 | one).astype(dtypes.uint16)
     return short.view(dtype) - np.ones((), dtype)
+
+
+def unit(word: int) -> np.float32:
+    """Return the float32 that `units` makes of a word."""
+    return np.float32((word & 0x7FFFFF) * 2.0**-23)
 
 
 def normals(stream: Stream, count: int, dtype: DType) -> Any:
@@ -233,7 +245,7 @@ def _polar(xp: Any, first: Any, angle: Any, dtype: DType) -> Any:
 def _mixed(xp: Any, key: Any, counter: Any) -> list[Any]:
     words, keys = list(counter), list(key)
     if xp is np and _are_numbers(words, keys):
-        mixed = _mixed_numbers(_as_numbers(keys), _as_numbers(words))
+        mixed = mixed_numbers(_as_numbers(keys), _as_numbers(words))
         return [np.array([word], dtypes.uint32) for word in mixed]
     for _ in range(_ROUNDS):
         high_0, low_0 = _product(xp, _MULTIPLIERS[0], words[0])
@@ -253,7 +265,7 @@ def _as_numbers(words: Any) -> list[int]:
     return [int(word[0]) for word in words]
 
 
-def _mixed_numbers(keys: list[int], words: list[int]) -> list[int]:
+def mixed_numbers(keys: Sequence[int], words: Sequence[int]) -> list[int]:
     """Mix single words as Python integers. NumPy takes 20 times as long for so few, and images draw a few each."""
     one, two, three, four = words
     key, other = keys
