@@ -386,3 +386,10 @@ def test_a_dict_class_that_cannot_be_empty_is_an_error():
         what = f"Cannot create a new {name} with the keys {shortened(keys)}: {name}() does not …"
         with error_saying(TypeError, what, fix="pass dict(value), or …"):
             map_structure(str, value, rules=NEST)
+
+
+def test_lists_of_different_lengths_are_told_to_be_arrays():
+    with pytest.raises(
+        ValueError, match=r"tuple of 2 parts against tuple of 3 parts(.|\n)*numpy\.array"
+    ):
+        assert_same((1, 2), (1, 2, 3), DATA)

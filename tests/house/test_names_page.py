@@ -11,6 +11,7 @@ import pytest
 
 import evenfeed
 from evenfeed.core.names.left_out import LEFT_OUT
+from evenfeed.core.names.other_libraries import IN_DATASET
 from evenfeed.core.names.use_instead import USE_INSTEAD, advice_for, page_for
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +71,7 @@ def exists(path: str) -> bool:
 
 
 def test_advice_names_only_what_exists() -> None:
-    texts = {**LEFT_OUT, **USE_INSTEAD}
+    texts = {**LEFT_OUT, **USE_INSTEAD, **IN_DATASET}
     named = {
         name
         for text in texts.values()
@@ -88,3 +89,30 @@ def test_every_namespace_has_its_api_reference() -> None:
     described = set(re.findall(r"automodule:: evenfeed\.([\w.]+)", shown))
     namespaces = {path for path in TOOL["namespaces"]() if path.islower()}
     assert namespaces - described <= ELSEWHERE
+
+
+def test_names_of_other_libraries_say_what_to_write() -> None:
+    dataset = evenfeed.data.Dataset.range(3)
+    for name, advice in IN_DATASET.items():
+        for owner in (dataset, evenfeed.data.Dataset):
+            with pytest.raises(
+                AttributeError, match=re.escape(f"has no attribute {name!r}. {advice}")
+            ):
+                getattr(owner, name)
+    with pytest.raises(AttributeError, match=r"^'Dataset' object has no attribute 'shape'$"):
+        dataset.shape  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("Dataset", "data.Dataset"),
+        ("MirroredStrategy", "distribute.MirroredStrategy"),
+        ("data.from_parquet", "data.Dataset.from_parquet"),
+        ("data.make_csv_dataset", "data.experimental.make_csv_dataset"),
+        ("TFRecordWriter", "io.TFRecordWriter"),
+    ],
+)
+def test_a_name_without_its_namespace_says_where_it_is(typed: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(f"Did you mean evenfeed.{meant}? ")):
+        operator.attrgetter(typed)(evenfeed)

@@ -9,6 +9,14 @@ from evenfeed.core.lazy import difflib
 
 # How similar a name must be to be suggested; a lower value suggests unrelated names (keras, zeros).
 _NEAR: Final = 0.85
+# The namespaces of names that are typed without them: evenfeed.Dataset, evenfeed.MirroredStrategy.
+_HOMES: Final = (
+    "evenfeed.data",
+    "evenfeed.distribute",
+    "evenfeed.io",
+    "evenfeed.train",
+    "evenfeed.data.experimental",
+)
 
 
 def publish(module: str, names: Sequence[str], members: Mapping[str, object]) -> None:
@@ -119,10 +127,20 @@ def refusal(module: str, names: Sequence[str], instead: str) -> Callable[[str], 
             more = "" if "docs/" in advice else f" See {page}."
             raise AttributeError(f"{module} has no {name!r}. {advice}{more}", name=name)
         near = difflib.get_close_matches(name, names, n=1, cutoff=_NEAR)
-        hint = f"Did you mean {module}.{near[0]}? " if near else ""
+        found = f"{module}.{near[0]}" if near else _elsewhere(name)
+        hint = f"Did you mean {found}? " if found else ""
         raise AttributeError(f"{module} has no {name!r}. {hint}{instead}", name=name)
 
     return missing
+
+
+def _elsewhere(name: str) -> str | None:
+    """Return the full name of something that has this name in a namespace where people may not look for it."""
+    for home in _HOMES:
+        if name in importlib.import_module(home).__all__:
+            return f"{home}.{name}"
+    dataset = importlib.import_module(_HOMES[0]).Dataset
+    return f"{_HOMES[0]}.Dataset.{name}" if name in dir(dataset) else None
 
 
 def _is_inner(home: object) -> bool:

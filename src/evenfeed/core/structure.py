@@ -48,6 +48,8 @@ class Composite(ABC):
 
 NEST: Final = Rules(lists=True, dataclasses=False)  # tf.nest
 EXPANDED: Final = NEST._replace(composites=True)  # tf.nest with expand_composites
+_ALIKE: Final = "give both the same nesting, keys and container types."
+_A_TENSOR: Final = "return an array for a tensor: numpy.array(values). A list is a structure of a fixed number of parts."
 DATA: Final = Rules(lists=False, dataclasses=True)  # tf.data: a list becomes a tensor
 
 
@@ -167,7 +169,7 @@ def assert_same(
             f"The structures of the {names[0]} and the {names[1]} differ{place}: {why}.\n"
             f"  {names[0] + ':':<{width}} {outline(first, rules)}\n"
             f"  {names[1] + ':':<{width}} {outline(second, rules)}",
-            fix="give both the same nesting, keys and container types.",
+            fix=_A_TENSOR if rules is DATA and why.count("tuple of") == 2 else _ALIKE,
         )
     )
 

@@ -1,7 +1,10 @@
 """The public `Dataset` class, assembled from the mixins that define its methods."""
 
+from abc import ABCMeta
 from types import FunctionType
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from evenfeed.core.names.other_libraries import IN_DATASET
 from evenfeed.dataset.caching import Caching
 from evenfeed.dataset.face import Face
 from evenfeed.dataset.files import FromFiles
@@ -13,7 +16,32 @@ from evenfeed.dataset.rejection_resample import Resampling
 from evenfeed.dataset.sources import Sources
 
 
-class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Packing, Resampling):
+def _missing(owner: Any, kind: str, name: str) -> NoReturn:
+    """Raise an AttributeError that says what to write, if people from other libraries look for the name."""
+    advice = f". {IN_DATASET[name]}" if name in IN_DATASET else ""
+    raise AttributeError(f"{kind} has no attribute {name!r}{advice}", name=name, obj=owner)
+
+
+class _DatasetClass(ABCMeta):
+    """The class of `Dataset`: explains the class methods that are missing."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            _missing(cls, f"type object {cls.__name__!r}", name)
+
+
+class Dataset(
+    Sources,
+    FromFiles,
+    Caching,
+    Functions,
+    Ordering,
+    Grouping,
+    Packing,
+    Resampling,
+    metaclass=_DatasetClass,
+):
     """A lazy sequence of elements: nothing is read until you iterate over it.
 
     Datasets are immutable: each method returns a new one. Elements are NumPy arrays, or tuples and
@@ -28,6 +56,11 @@ class Dataset(Sources, FromFiles, Caching, Functions, Ordering, Grouping, Packin
 
     # Programs add attributes, such as the class names of a folder. New datasets do not inherit them, as in TensorFlow.
     __slots__ = ("__dict__",)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            _missing(self, f"{type(self).__name__!r} object", name)
 
 
 Face.dataset_class = Dataset

@@ -1,0 +1,49 @@
+"""Names that people from other libraries look for in `Dataset`, and what to write here."""
+
+from typing import Final
+
+_SLICES: Final = "Use evenfeed.data.Dataset.from_tensor_slices(values): arrays, lists, or dicts and tuples of them."
+_LINES: Final = "Use evenfeed.data.TextLineDataset(paths)."
+_RECORDS: Final = "Use evenfeed.data.TFRecordDataset(paths)."
+_CSV: Final = (
+    "Use evenfeed.data.experimental.make_csv_dataset(paths, batch_size), or CsvDataset beside it."
+)
+_FOLDER: Final = (
+    "Use evenfeed.keras.utils.image_dataset_from_directory(folder), or "
+    "evenfeed.data.Dataset.list_files(pattern).map(read): see docs/images.md."
+)
+_ITERABLE: Final = "Use evenfeed.data.Dataset.from_generator(function, output_signature=specs)."
+_JSON: Final = "Use evenfeed.data.Dataset.from_json_lines(paths)."
+_SPLIT: Final = (
+    "Use take and skip, after shuffle(size, reshuffle_each_iteration=False); or "
+    "evenfeed.keras.utils.split_dataset."
+)
+_COLUMNS: Final = 'Use map: dataset.map(lambda row: {"x": row["x"]}).'
+_NUMPY: Final = "Use list(dataset.as_numpy_iterator())."
+_TORCH: Final = "Iterate over it, and call torch.from_dlpack(x): see docs/from_pytorch.md."
+_POSITIONS: Final = "Use evenfeed.data.Dataset.range(len(rows)).map(rows.__getitem__)."
+
+IN_DATASET: Final = {
+    **dict.fromkeys(("from_csv", "read_csv"), _CSV),
+    **dict.fromkeys(("from_text", "from_text_lines", "from_lines", "from_text_files"), _LINES),
+    **dict.fromkeys(("from_tfrecord", "from_tfrecords", "from_records"), _RECORDS),
+    **dict.fromkeys(("from_images", "from_image_folder", "from_folder", "from_directory"), _FOLDER),
+    **dict.fromkeys(("from_numpy", "from_array", "from_arrays", "from_list", "from_dict"), _SLICES),
+    **dict.fromkeys(("from_pandas", "from_dataframe", "from_torch", "from_jax"), _SLICES),
+    **dict.fromkeys(("from_iterable", "from_iterator"), _ITERABLE),
+    **dict.fromkeys(("from_json", "from_jsonl"), _JSON),
+    "from_feather": "Use evenfeed.data.Dataset.from_arrow(paths).",
+    **dict.fromkeys(("from_source", "source"), _POSITIONS),
+    **dict.fromkeys(("split", "random_split", "train_test_split"), _SPLIT),
+    **dict.fromkeys(
+        ("rename", "rename_columns", "select", "select_columns", "remove_columns"), _COLUMNS
+    ),
+    **dict.fromkeys(("numpy", "to_numpy", "to_list"), _NUMPY),
+    **dict.fromkeys(("to_torch", "to_pytorch"), _TORCH),
+    "to_iter_dataset": "Leave it out: a Dataset is iterated over as it is.",
+    **dict.fromkeys(("collate", "collate_fn"), "Use padded_batch, ragged_batch, or batch and map."),
+    "mp_prefetch": "Use map(function, num_parallel_calls=n, processes=True), and prefetch(n).",
+    "seed": "Pass the seed to shuffle(buffer_size, seed=seed).",
+    "slice": "Use skip(first).take(count), or shard(workers, index).",
+    "head": "Use take(5).",
+}
