@@ -48,6 +48,7 @@ def test_one_function_places_the_arrays_of_a_batch() -> None:
         ("predict", ["self", "x", "batch_size", "verbose", "steps", "callbacks"]),
         ("_symbolic_build", ["self", "iterator", "data_batch"]),
         ("make_predict_function", ["self", "force"]),
+        ("_make_function", ["self", "step_function", "concatenate_outputs"]),
     ],
 )
 def test_methods_of_models_have_the_arguments_that_evenfeed_passes(
@@ -59,6 +60,15 @@ def test_methods_of_models_have_the_arguments_that_evenfeed_passes(
 def test_models_build_themselves_from_the_iterator_of_an_epoch() -> None:
     source = inspect.getsource(inspect.unwrap(keras_private.Trainer.fit))
     assert "self._symbolic_build(iterator=epoch_iterator)" in source
+
+
+def test_a_pass_over_batches_begins_with_one_method() -> None:
+    epochs: Any = keras_private.EpochIterator
+    assert parameters(epochs._get_iterator) == ["self"]
+    assert "self._get_iterator()" in inspect.getsource(epochs._enumerate_iterator)
+    source = inspect.getsource(inspect.unwrap(epochs._get_iterator))
+    assert "self._get_distributed_iterator(distribution)" in source
+    assert "_distribute_data(data, layouts)" in inspect.getsource(epochs._get_distributed_iterator)
 
 
 def test_a_layout_keeps_the_sharding_that_it_was_given() -> None:

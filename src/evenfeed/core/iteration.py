@@ -91,12 +91,16 @@ class Iterator(ABC):
     def set_state(self, state: dict[str, Any]) -> None:
         """Resume after the element at which `get_state` was called, in this or another process."""
 
-    def peek_run(self, most: int) -> StepRun | None:
+    def peek_run(self, most: int, *, fills: bool = False) -> StepRun | None:
         """Return up to `most` next elements together. The position stays before them.
 
         None if the next element has to be read by itself: there is no other of its shape, or it is an error.
+
+        Args:
+            most: The most elements.
+            fills: Whether the arrays always have the same length, also if there is just one element.
         """
-        del most
+        del most, fills
         return None
 
     def take_run(self, run: StepRun) -> bool:

@@ -182,9 +182,13 @@ class DistributedIterator(Iterator):
         self._owner.check()
         return self._steps.take()
 
-    def peek_run(self, most: int) -> StepRun | None:
+    def peek_run(self, most: int, *, fills: bool = False) -> StepRun | None:
         self._owner.check()
-        return self._steps.peek(min(most, self._most_together))
+        return self._steps.peek(min(most, self._most_together), fills=fills)
+
+    def as_run(self, step: Any, most: int) -> StepRun | None:
+        """Return a step that was taken before as `peek_run` with `fills` returns it; None if it is uneven."""
+        return self._steps.as_run(step, min(most, self._most_together))
 
     def take_run(self, run: StepRun) -> bool:
         return self._steps.take_run(run)

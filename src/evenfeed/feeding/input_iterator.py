@@ -49,8 +49,8 @@ class InputIterator(Iterator):
     def __next__(self) -> Any:
         return self._steps.__next__()  # with next(), a Ctrl-C right after it would lose the step
 
-    def peek_run(self, most: int) -> StepRun | None:
-        return self._steps.peek_run(most)
+    def peek_run(self, most: int, *, fills: bool = False) -> StepRun | None:
+        return self._steps.peek_run(most, fills=fills)
 
     def take_run(self, run: StepRun) -> bool:
         return self._steps.take_run(run)

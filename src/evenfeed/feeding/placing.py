@@ -62,12 +62,16 @@ class Placing:
         placed = [value(c, name) for c, name in zip(columns, self._names, strict=True)]
         return self._pack(placed if convert is None else list(map(convert, placed)))
 
-    def together(self, columns: Sequence[Any], most: int) -> StepRun | None:
-        """Return several of at most `most` steps, from their columns with a leading axis; None for a single step."""
+    def together(self, columns: Sequence[Any], most: int, *, fills: bool) -> StepRun | None:
+        """Return several of at most `most` steps, from their columns with a leading axis; None for a single step.
+
+        With `fills`, there is always room for `most` steps, and a single one is a run too.
+        """
         count = next((len(column) for column in columns if column is not None), 0)
-        if count < 2 or not self._runs:
+        if count < 2 - fills or not self._runs:
             return None
-        return self._run_of(columns, count, min(most, 1 << (count - 1).bit_length()))
+        room = most if fills else min(most, 1 << (count - 1).bit_length())
+        return self._run_of(columns, count, room)
 
     def again(self, step: Any, most: int) -> StepRun | None:
         """Return a step that was placed before, as a run of one step with room for `most`; None if it is uneven."""

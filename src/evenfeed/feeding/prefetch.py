@@ -70,8 +70,12 @@ class StepsAhead:
         shared.stop_with(self)
         # Bound here, because every step of a training loop calls them.
         self.take: Callable[[], Any] = shared.take
-        self.peek: Callable[[int], StepRun | None] = shared.peek
+        self.peek: Callable[..., StepRun | None] = shared.peek
         self.take_run: Callable[[StepRun], bool] = shared.take_run
+
+    def as_run(self, step: Any, most: int) -> StepRun | None:
+        """Return a step that was taken as a run of one step with room for `most`; None if it is uneven."""
+        return self._place.again(step, most) if isinstance(self._place, Placing) else None
 
     def state(self) -> Any:
         """Return the position after the last step that was taken."""
@@ -158,9 +162,7 @@ class _Shared(Prefetching[_Item]):
         self._rests = False  # whether the thread reads nothing
         self._width: X64Setting | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
-        self._away = float(
-            "inf"
-        )  # how long the consumer is away between steps, if nothing delays it
+        self._away = float("inf")  # how long the consumer is away between two steps
         self._reading_time = 0.0  # of the last read
         self._is_quick = False  # whether the consumer asks for the next step immediately
 
@@ -181,7 +183,7 @@ class _Shared(Prefetching[_Item]):
             raise error
         return item.value
 
-    def peek(self, most: int) -> StepRun | None:
+    def peek(self, most: int, *, fills: bool) -> StepRun | None:
         """Return up to `most` next steps together, or None if the next one must be taken by itself.
 
         From now on the thread rests: it would read single steps. `take` wakes it again.
@@ -191,9 +193,7 @@ class _Shared(Prefetching[_Item]):
             return None
         self._rests = True
         me = get_ident()
-        while (
-            self._reader not in (None, me) and not self._stopped
-        ):  # the thread reads its last step
+        while self._reader not in (None, me) and not self._stopped:  # the thread reads its last
             self._ready.wait(WAIT_SECONDS)
         with self._lock:
             if self._items and not self._items[0].failed and not self._claimed:
@@ -210,7 +210,7 @@ class _Shared(Prefetching[_Item]):
         try:
             with self._width.kept():
                 columns = self.steps.peek(most)
-                found = None if columns is None else place.together(columns, most)
+                found = None if columns is None else place.together(columns, most, fills=fills)
             self._torn = False
             return found and replace(found, before=self._position)
         except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
@@ -385,10 +385,10 @@ class _MeasuredShared(_Shared):
         self._meter.add_steps(0 if item.failed else 1)
         return item
 
-    def peek(self, most: int) -> StepRun | None:
+    def peek(self, most: int, *, fills: bool) -> StepRun | None:
         began = self._meter.begin()
         try:
-            return super().peek(most)
+            return super().peek(most, fills=fills)
         finally:
             self._meter.end(began)
 

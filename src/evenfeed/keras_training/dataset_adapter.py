@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain
 from typing import Any, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import described
+from evenfeed.core.iteration import StepRun
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, map_structure, paths
 from evenfeed.dataset import Dataset
@@ -95,21 +97,24 @@ class DatasetAdapter(keras_private.DataAdapter):
         first, steps = kept or self._started()
         if self._is_building:
             self._kept = (first, steps)
-            yield self._arrays(first)
+            yield self.arrays(first)
             return
         with closing(steps):
             yield from self._read(first, steps)
+
+    def batches(self) -> "KerasBatches | None":
+        """Return the batches of a new pass, which can be read several at once; None while a model is built."""
+        if self._is_building:
+            return None
+        kept, self._kept = self._kept, None
+        first, steps = kept or (None, iter(self._dataset))
+        return KerasBatches(self, steps, first)
 
     def _started(self) -> tuple[Any, DistributedIterator]:
         steps = iter(self._dataset)
         for first in steps:
             return first, steps
-        raise ValueError(
-            described(
-                "The dataset has no batches.",
-                fix="check its files and filters: next(iter(dataset)) should return a batch.",
-            )
-        )
+        raise no_batches()
 
     def _read(self, first: Any, steps: DistributedIterator) -> Iterator[Any]:
         last = self.num_batches
@@ -117,17 +122,85 @@ class DatasetAdapter(keras_private.DataAdapter):
             if number == last:
                 # Keras does not ask for more, but only a pass that was read to its end fills a cache.
                 next(steps, None)
-            yield self._arrays(step)
+            yield self.arrays(step)
 
     def get_numpy_iterator(self) -> Iterator[Any]:
         """Return the batches of a new pass as arrays, which NumPy can read."""
         return self.get_jax_iterator()
 
-    def _arrays(self, step: Any) -> Any:
+    @property
+    def weighs(self) -> bool:
+        """Whether the weights of classes are added to each batch when it is read."""
+        return self._weigh is not None
+
+    def arrays(self, step: Any) -> Any:
+        """Return a step as Keras takes it."""
         batch = map_structure(self._convert, step, rules=DATA)
         if self._weigh is None:
             return batch
         return self._weigh(*batch) if isinstance(batch, tuple) else self._weigh(batch)
+
+
+@final
+class KerasBatches:
+    """The batches of one pass, one by one or several at once.
+
+    Args:
+        adapter: The adapter.
+        steps: The steps of the pass.
+        first: The first step, if it was taken before.
+    """
+
+    def __init__(self, adapter: DatasetAdapter, steps: DistributedIterator, first: Any) -> None:
+        self._adapter = adapter
+        self._steps = steps
+        self._first = first
+        self._number = 0
+
+    def __iter__(self) -> "KerasBatches":
+        return self
+
+    def __next__(self) -> Any:
+        step, self._first = self._first, None
+        if step is None:
+            step = next(self._steps, None)
+        if step is None:
+            self._steps.close()
+            raise StopIteration if self._number else no_batches()
+        self._count(1)
+        return keras_private.placed_batch(self._adapter.arrays(step))
+
+    def peek_run(self, most: int) -> StepRun | None:
+        """Return up to `most` next batches together, as arrays with room for `most`; None to read the next by itself."""
+        if self._adapter.weighs:
+            return None
+        first, steps = self._first, self._steps
+        run = steps.peek_run(most, fills=True) if first is None else steps.as_run(first, most)
+        return run and replace(run, value=self._adapter.arrays(run.value))
+
+    def take_run(self, run: StepRun) -> bool:
+        """Count batches that `peek_run` returned as read. Return False if others have read some of them."""
+        if self._first is None and not self._steps.take_run(run):
+            return False
+        self._first = None
+        self._count(run.count)
+        return True
+
+    def _count(self, more: int) -> None:
+        self._number += more
+        if self._number == self._adapter.num_batches:
+            # Keras does not ask for more, but only a pass that was read to its end fills a cache.
+            next(self._steps, None)
+
+
+def no_batches() -> ValueError:
+    """Return the error for a dataset without batches."""
+    return ValueError(
+        described(
+            "The dataset has no batches.",
+            fix="check its files and filters: next(iter(dataset)) should return a batch.",
+        )
+    )
 
 
 def _whole_on(replicas: Replicas) -> Callable[[Any], Any]:
@@ -136,12 +209,13 @@ def _whole_on(replicas: Replicas) -> Callable[[Any], Any]:
     def whole(value: Any) -> Any:
         if not isinstance(value, PerReplica):
             return value
+        array = value.whole
+        if array is not None:
+            return array
         if value.parts[0] is None:
             return None
-        array = value.whole
-        if array is None:  # the replicas have different numbers of rows
-            array = replicas.everywhere(gathered(replicas, value, 0))
-        return array
+        # the replicas have different numbers of rows
+        return replicas.everywhere(gathered(replicas, value, 0))
 
     return whole
 

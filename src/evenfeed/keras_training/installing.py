@@ -13,6 +13,7 @@ from evenfeed.keras_training.making_datasets import FUNCTIONS, TENSORFLOW, NoTen
 from evenfeed.keras_training.models import MODEL_METHODS, TRAINER_METHODS
 from evenfeed.keras_training.preprocessing import assigning
 from evenfeed.keras_training.stateful_steps import STEP_METHODS
+from evenfeed.keras_training.steps_per_execution import making_loops, reading_runs
 from evenfeed.keras_training.text_inputs import install_text_inputs
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.strategy.followers import followers
@@ -28,6 +29,8 @@ def install() -> None:
     keras = keras_private.keras
     for name, replace in (*TRAINER_METHODS.items(), *STEP_METHODS.items()):
         keras_private.replace_member(keras_private.Trainer, name, replace)
+    keras_private.replace_member(keras_private.Trainer, "_make_function", making_loops)
+    keras_private.replace_member(keras_private.EpochIterator, "_get_iterator", reading_runs)
     for name, replace in MODEL_METHODS.items():
         keras_private.replace_member(keras.Model, name, replace)
     for (kind, name), replace in MEMBERS.items():

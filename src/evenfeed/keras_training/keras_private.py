@@ -43,6 +43,8 @@ DataAdapter: Final[Any] = importlib.import_module(
 #: The class with the methods of all variables on JAX. `replicas/keras_variables` replaces methods of the same class:
 #: one of a subclass would hide those.
 JaxVariable: Final[Any] = importlib.import_module("keras.src.backend.jax.core").JaxVariable
+#: The class that counts the steps of an epoch.
+EpochIterator: Final[Any] = _trainer.JAXEpochIterator
 #: The base class of all models on JAX. It has `fit`, `evaluate` and `predict`.
 Trainer: Final[Any] = _trainer.JAXTrainer
 
@@ -208,6 +210,11 @@ def allow_text(
     replace_member(_backend, "is_tensor", accept)
     replace_member(_backend, "compute_output_spec", specify)
     replace_member(_trainer, "_distribute_data", distribute)
+
+
+def placed_batch(batch: Any) -> Any:
+    """Return a batch on the devices of Keras's distribution, if there is one."""
+    return batch if distribution() is None else _trainer._distribute_data(batch)
 
 
 def layers_of(model: Any) -> list[Any]:

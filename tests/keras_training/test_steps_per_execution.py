@@ -1,0 +1,138 @@
+"""`steps_per_execution` runs the steps of an execution in one program, and gives what single steps give."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.keras_training.models import DATA, WEIGHTS, X, Y, classifier
+from tests.mirroring import mirrored
+
+import evenfeed as tf
+from evenfeed.keras_training.dataset_adapter import KerasBatches
+
+ENDED = "ignore:Your input ran out of data"
+
+
+@pytest.fixture(params=[None, 2])
+def scope(request: pytest.FixtureRequest) -> Any:
+    return tf.distribute.get_strategy() if request.param is None else mirrored(request.param)
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of steps that ran in one program."""
+    found: list[int] = []
+    own = KerasBatches.take_run
+
+    def noted(self: KerasBatches, run: Any) -> bool:
+        found.append(run.count)
+        return own(self, run)
+
+    monkeypatch.setattr(KerasBatches, "take_run", noted)
+    return found
+
+
+class Numbers(tf.keras.callbacks.Callback):
+    """Records the numbers of the batches that callbacks get."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[tuple[int, int]] = []
+
+    def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
+        self.begin = batch
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self.seen.append((self.begin, batch))
+
+
+def with_dropout(**settings: Any) -> Any:
+    layers = tf.keras.layers
+    model = tf.keras.Sequential([layers.Input((5,)), layers.Dropout(0.5, seed=3), layers.Dense(2)])
+    model.layers[-1].set_weights(WEIGHTS)
+    loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(tf.keras.optimizers.Adam(0.1), loss, metrics=["accuracy"], **settings)
+    return model
+
+
+def test_an_execution_is_one_program_with_the_results_of_single_steps(
+    scope: Any, runs: list[int]
+) -> None:
+    data = DATA.batch(10)
+    numbers = Numbers()
+    with scope.scope():
+        model, single = with_dropout(steps_per_execution=3), with_dropout()
+    found = model.fit(data, epochs=3, verbose=0, validation_data=data, callbacks=[numbers])
+    expected = single.fit(data, epochs=3, verbose=0, validation_data=data)
+    for name, values in expected.history.items():
+        np.testing.assert_allclose(found.history[name], values, rtol=1e-5, err_msg=name)
+    for one, other in zip(model.get_weights(), single.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert numbers.seen == [(0, 2), (3, 5), (6, 8)] * 3
+    assert runs[-6:] == [3, 3, 1] * 2  # the last epoch, and its validation
+    assert sum(runs) == 6 * 7
+
+
+@pytest.mark.filterwarnings(ENDED)
+@pytest.mark.parametrize("kind", ["unknown size", "two epochs in one pass"])
+def test_no_batch_is_dropped(kind: str, runs: list[int]) -> None:
+    data, steps = DATA.batch(16), None  # the last batch has six rows
+    if kind == "unknown size":
+        data = data.filter(lambda x, y: True)
+    else:
+        data, steps = data.repeat(2), 5
+    model, single = classifier(steps_per_execution=5), classifier()
+    found = model.fit(data, epochs=2, steps_per_epoch=steps, verbose=0).history
+    expected = single.fit(data, epochs=2, steps_per_epoch=steps, verbose=0).history
+    np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-5)
+    assert runs
+
+
+def test_evaluate_and_predict_run_in_one_program(scope: Any, runs: list[int]) -> None:
+    with scope.scope():
+        model, single = classifier(steps_per_execution=4), classifier()
+    data = DATA.batch(16)
+    found = model.evaluate(data, verbose=0, return_dict=True)
+    assert found == pytest.approx(single.evaluate(X, Y, verbose=0, return_dict=True), rel=1e-5)
+    assert 0 < sum(runs) <= 5
+    runs.clear()
+    alone = data.map(lambda x, y: x)
+    np.testing.assert_allclose(model.predict(alone, verbose=0), single.predict(X, verbose=0), 1e-5)
+    assert 0 < sum(runs) <= 5
+
+
+def test_class_weights_and_steps_of_users_give_the_same(runs: list[int]) -> None:
+    class Own(tf.keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = tf.keras.layers.Dense(2)
+
+        def call(self, x: Any) -> Any:
+            return self.layer(x)
+
+        def train_step(self, data: Any) -> Any:
+            x, y, weights = data
+            with tf.GradientTape() as tape:
+                loss = self.compute_loss(x, y, self(x), weights)
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(
+                zip(tape.gradient(loss, variables), variables, strict=True)
+            )
+            return {"loss": loss}
+
+    found = []
+    for steps in (1, 3):
+        model = Own()
+        model(X[:1])
+        model.set_weights(WEIGHTS)
+        loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        model.compile("sgd", loss, steps_per_execution=steps)
+        model.fit(DATA.batch(10), epochs=2, verbose=0, class_weight={0: 1.0, 1: 3.0})
+        found.append(model.get_weights()[0])
+    np.testing.assert_allclose(*found, rtol=1e-5)
+    assert sum(runs) == 14
+
+
+def test_an_empty_dataset_is_an_error() -> None:
+    with pytest.raises(ValueError, match="The dataset has no batches"):
+        classifier(steps_per_execution=2).fit(DATA.take(0).batch(2), verbose=0)
