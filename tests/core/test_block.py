@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -171,3 +173,14 @@ def test_blocks_are_the_same_if_they_differ_by_rounding_only():
         assert not block.is_same(Block(tuple(columns), 2))
     assert not block.is_same(Block(block.columns[:3], 2))
     assert not block.is_same(block.cut(0, 1))
+
+
+def test_gathering_rows_of_a_view_copies_these_rows_only():
+    whole = np.arange(2_000_000, dtype=np.int8).reshape(-1, 200)
+    block = Block((whole[:, :100],), len(whole))
+    tracemalloc.start()
+    found = block.gather(np.array([5, 3]))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found.columns[0], whole[[5, 3], :100])
+    assert peak < 100_000

@@ -67,9 +67,11 @@ def test_each_process_reads_exactly_the_rows_that_its_devices_hold(
             mine = {d: at for d, at in index.items() if d.id // (8 // processes) == process}
             needed = {row for rows, _ in mine.values() for row in range(*rows.indices(8))}
             assert len(column) == len([row for row in needed if row < len(batch)])
-            block = layout.block
+            (part,) = layout.columns or [None]
+            cut = [columns.indices(8)[:2] for _, columns in mine.values()]
+            assert column.shape[1] == max(stop for _, stop in cut) - min(start for start, _ in cut)
             for rows_at, columns_at in mine.values():
-                found = block(column, 8, (rows_at, columns_at))
+                found = layout.block(column, 8, part, (rows_at, columns_at))
                 np.testing.assert_array_equal(found, whole[rows_at, columns_at])
 
 

@@ -40,7 +40,7 @@ def test_lanes_have_fixed_places_in_a_batch(mesh, spec, processes):
         for (length, valid, column), rows, marks in zip(found, whole, there, strict=True):
             assert length == 8
             for at in mine:
-                block = layout.block(column, 8, at), layout.block(valid, 8, at)
+                block = layout.block(column, 8, None, at), layout.block(valid, 8, None, at)
                 np.testing.assert_array_equal(block[0], np.array(rows).ravel()[at])
                 np.testing.assert_array_equal(block[1], np.array(marks).ravel()[at])
 

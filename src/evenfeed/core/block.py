@@ -246,8 +246,9 @@ def items(column: Column) -> list[Any]:
 
 
 def _gathered(column: Column, rows: Positions) -> Column:
-    if type(column) is np.ndarray:
-        return column.take(rows, axis=0)
+    if isinstance(column, np.ndarray):
+        # take() would copy all of an array that is not contiguous.
+        return column.take(rows, axis=0) if column.flags.c_contiguous else column[rows]
     if isinstance(column, list):
         return [column[row] for row in rows]
     if isinstance(column, RaggedTensor):

@@ -94,7 +94,7 @@ class SharedBatches(HostSteps):
 
     def restore(self, state: Any) -> None:
         wanted = self._way_of(state)
-        state = _named(state, wanted.plan) if self._counts(state) else state
+        state = named_for(state, wanted.plan) if self._counts(state) else state
         if wanted.plan is self._read_by:
             self._steps.restore(state)
             return
@@ -175,7 +175,7 @@ def _is_of(at: dict[str, Any], plan: Node) -> bool:
     return at.get("plan") == fingerprint(plan, at["version"])
 
 
-def _named(state: Any, plan: Node) -> Any:
+def named_for(state: Any, plan: Node) -> Any:
     """Return a state as one of another plan of the same dataset."""
     (at,) = state["at"]
     return {**state, "at": [{**at, "plan": fingerprint(plan, at["version"])}]}

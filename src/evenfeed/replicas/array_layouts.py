@@ -39,6 +39,7 @@ class ArrayLayout:
         processes: The processes with devices, in order.
         process_of: Returns the process of a device.
         replicas: The replicas of a strategy, if each has a shard of rows; None for arrays without a strategy.
+        columns: For each component, the part of each row that this process reads; None for whole rows.
     """
 
     names: tuple[str, ...]
@@ -48,6 +49,13 @@ class ArrayLayout:
     processes: tuple[int, ...]
     process_of: ProcessOf = _own_process
     replicas: Replicas | None = None
+    columns: "tuple[RowPart | None, ...]" = ()
+
+    def held_columns(self, specs: Sequence[TypeSpec]) -> "tuple[RowPart | None, ...]":
+        """Return the part of each row that the devices of this process hold, for each component with such a spec."""
+        here = self.processes[self.rows.worker]
+        pairs = zip(specs, self.shardings, strict=True)
+        return tuple(_held_part(spec, one, here, self.process_of) for spec, one in pairs)
 
     def padded(self, length: int | None) -> "ArrayLayout":
         """Return the layout of batches that are padded to a length; None if they are not padded."""
@@ -70,22 +78,75 @@ class ArrayLayout:
 
         Args:
             component: The index of the component.
-            own: The rows that this process reads, in order. Rows that are missing at the end become zeros.
+            own: The rows that this process reads, in order: whole, or the part in `columns`. Rows that are missing at the end
+            become zeros.
             length: The number of rows of the global array.
         """
         name, sharding = self.names[component], self.shardings[component]
         rows = owned(narrowed(own, name))
-        shape = (length, *rows.shape[1:])
+        part = self.columns[component] if self.columns else None
+        if part is not None and rows.shape[1:] != part.shape:  # of a state of another reader
+            part = None
+        shape = (length, *(rows.shape[1:] if part is None else part.whole))
         check_divides(name, shape[1:], sharding)
-        return copied(shape, sharding, partial(self.block, rows, length))
+        return copied(shape, sharding, partial(self.block, rows, length, part))
 
-    def block(self, own: Array, length: int, index: Any) -> Array:
+    def block(self, own: Array, length: int, part: "RowPart | None", index: Any) -> Array:
         """Return the block of a device, given its index in the global array. Of missing rows, zeros."""
-        return _rows_at(self.rows, own, index[0], length)[(slice(None), *index[1:])]
+        columns = index[1:] if part is None else part.within(index[1:])
+        return _rows_at(self.rows, own, index[0], length)[(slice(None), *columns)]
 
     def put_valid(self, own: Array, length: int) -> "jax.Array":
         """Make the array with a bool for each row, given those of this process."""
-        return copied((length,), self.valid, partial(self.block, own, length))
+        return copied((length,), self.valid, partial(self.block, own, length, None))
+
+
+@final
+@dataclass(frozen=True)
+class RowPart:
+    """A part of each row of an array.
+
+    Attributes:
+        whole: The shape of a row.
+        slices: The part, along each dimension of a row.
+    """
+
+    whole: tuple[int, ...]
+    slices: tuple[slice, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the part."""
+        return tuple(own.stop - own.start for own in self.slices)
+
+    def within(self, index: Sequence[slice]) -> tuple[slice, ...]:
+        """Return where a block of a row is in the part."""
+        found: list[slice] = []
+        for own, wanted, size in zip(self.slices, index, self.whole, strict=True):
+            start, stop, _ = wanted.indices(size)
+            found.append(slice(start - own.start, stop - own.start))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        spans = zip(self.slices, self.whole, strict=True)
+        return ", ".join(f"{own.start}-{own.stop - 1} of {size}" for own, size in spans)
+
+
+def _held_part(spec: TypeSpec, sharding: Any, here: int, process_of: ProcessOf) -> RowPart | None:
+    """Return the part of each row that the devices of a process hold; None for whole rows, or if sizes are unknown."""
+    if not isinstance(spec, TensorSpec) or not spec.shape.rank:
+        return None
+    sizes = spec.shape[1:].as_list()
+    row = tuple(size for size in sizes if size is not None)
+    if len(row) < len(sizes):
+        return None
+    index = sharding.devices_indices_map((row_shards(sharding), *row))
+    blocks = [own[1:] for device, own in index.items() if process_of(device) == here]
+    dimensions = zip(zip(*blocks, strict=True), row, strict=True)
+    spans = [[wanted.indices(size) for wanted in own] for own, size in dimensions]
+    slices = tuple(slice(min(own)[0], max(stop for _, stop, _ in own)) for own in spans)
+    part = RowPart(row, slices)
+    return None if part.shape == row else part
 
 
 def _rows_at(held: HeldRows, own: Array, index: slice, length: int) -> Array:

@@ -99,11 +99,14 @@ def _holding(layout: ArrayLayout, shard: int) -> str:
 def _components(layout: ArrayLayout, specs: Any, length: int | None) -> list[str]:
     """Describe the sharding of each component, and the shape of a device's block."""
     pairs = zip(paths(specs, DATA), flatten(specs, DATA), layout.shardings, strict=True)
-    return [
+    lines = [
         f"{path or 'element'}: {spec.shape} {spec.dtype.name} by {sharding.spec}{_block(spec, sharding, length)}"
         for path, spec, sharding in pairs
         if isinstance(spec, TensorSpec)
     ]
+    named = zip(paths(specs, DATA), layout.columns, strict=False)
+    parts = [f"{path or 'element'}: {part}" for path, part in named if part is not None]
+    return [*lines, *(f"this process reads of each row of {part}" for part in parts)]
 
 
 def _block(spec: TypeSpec, sharding: Any, length: int | None) -> str:

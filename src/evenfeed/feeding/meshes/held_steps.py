@@ -9,6 +9,8 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.feeding.changed_steps import ChangedSteps
 from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, Pieces, length_of
+from evenfeed.feeding.shared_batches import named_for
+from evenfeed.plan.node import Node
 from evenfeed.rewrite.worker_plan import Sharded
 
 _USE_ALL: Final = (
@@ -44,6 +46,31 @@ class HeldSteps(BatchSteps):
             return [length, *whole]
         chosen = self._held.offsets(rows)
         return [length, *(None if part is None else part[chosen] for part in whole)]
+
+
+@final
+class NarrowSteps(ChangedSteps):
+    """Reads some columns of the rows. Its positions are those of a plan that reads whole rows.
+
+    Args:
+        steps: The steps of a plan that reads some columns.
+        whole: The plan that reads whole rows.
+        narrow: The plan of the steps.
+    """
+
+    def __init__(self, steps: HostSteps, whole: Node, narrow: Node) -> None:
+        super().__init__(steps)
+        self._whole = whole
+        self._narrow = narrow
+
+    def read(self) -> list[Column]:
+        return self._steps.read()
+
+    def state(self) -> Any:
+        return named_for(super().state(), self._whole)
+
+    def restore(self, state: Any) -> None:
+        super().restore(named_for(state, self._narrow))
 
 
 @final

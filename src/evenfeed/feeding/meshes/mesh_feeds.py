@@ -6,6 +6,7 @@ makes of its own rows.
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, final
 
 from evenfeed.core import dtypes
@@ -30,6 +31,7 @@ from evenfeed.feeding.meshes.held_steps import (
     HeldSteps,
     LocalSteps,
     MarkedSteps,
+    NarrowSteps,
     check_rows,
 )
 from evenfeed.feeding.padding import padded_rows
@@ -42,6 +44,7 @@ from evenfeed.plan.options import AutoShardPolicy, options_of
 from evenfeed.replicas.array_layouts import ArrayLayout, axes_in_words
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplicaSpec
+from evenfeed.rewrite.columns import with_columns
 from evenfeed.rewrite.worker_plan import Sharded, in_all_lanes, sharded_by_row
 from evenfeed.runtime.explain import Explanation
 from evenfeed.runtime.functions.called_functions import ExternalState
@@ -176,9 +179,19 @@ class GlobalFeed(MeshFeed):
             )
         super().__init__(plan, layout, options, worker)
         self._sharded = sharded_by_row(plan, self._layout.rows)
+        self._narrow = self._narrowed()
         topic = None if self._topic is None else self._topic.beside("state")
         known = why_not_addressable(self._sharded.plan) is None
         self._cluster = ClusterState(AutoShardPolicy.DATA.name, self._share, topic, is_known=known)
+
+    def _narrowed(self) -> Sharded | None:
+        """Return the plan of the columns that this process holds; None if it must read whole rows."""
+        parts = self._layout.held_columns(flatten(array_specs(self._plan), DATA))
+        plan = with_columns(self._plan, [None if part is None else part.slices for part in parts])
+        if plan is None:
+            return None
+        self._layout = replace(self._layout, columns=parts)
+        return sharded_by_row(plan, self._layout.rows)
 
     def _padded_length(self, held: HeldRows) -> int | None:
         if not self._options.pad_partial_batches:
@@ -208,7 +221,10 @@ class GlobalFeed(MeshFeed):
         begun = None if topic is None else run_of_chief(self._sharded.plan, topic)
 
         def start(sharded: Sharded) -> HostSteps:
-            return HeldSteps(sharded, held, begun)
+            if sharded is not self._sharded or self._narrow is None:
+                return HeldSteps(sharded, held, begun)
+            steps = HeldSteps(self._narrow, held, begun)
+            return NarrowSteps(steps, sharded.plan, self._narrow.plan)
 
         steps = SharedBatches(self._plan, self._sharded, held, start)
         return steps if topic is None else CountedSteps(steps)
