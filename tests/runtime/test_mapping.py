@@ -172,15 +172,61 @@ def test_waiting_overlaps():
     assert read_all(reader, 1) == list(range(64))
 
 
+def test_threads_without_work_get_more_while_the_reader_waits_for_an_element():
+    reading, further = threading.Event(), threading.Event()
+
+    def wait(x):
+        if reading.is_set() and x == 0:
+            assert further.wait(30)
+        elif reading.is_set() and x == 7:  # more than are read ahead at first
+            further.set()
+        return x
+
+    reader = MapInThreads(numbers(32), untraced(wait), 4)
+    reading.set()
+    assert read_all(reader, 1) == list(range(32))
+
+
+def test_a_reader_that_waits_for_long_reads_only_a_few_more():
+    reading, released = threading.Event(), threading.Event()
+
+    def wait(x):
+        if reading.is_set() and x == 0:
+            assert released.wait(30)
+        return x
+
+    reader = MapInThreads(numbers(1000), untraced(wait), 4)
+    reading.set()
+    reader.begin()
+    for _ in range(1000):
+        reader.hurry([call.result for call in reader._calls])
+    assert reader.at_work <= 5 + 4
+    released.set()
+    assert read_all(reader, 1) == list(range(1000))
+
+
 def slow_now_and_then(x):
     time.sleep(0.03 if x % 4 == 0 else 0)
     return picky(x)
 
 
 def test_without_order_nothing_is_lost_and_the_fast_come_first():
-    reader = MapInThreads(numbers(8), untraced(slow_now_and_then), 3, in_order=False)
-    found = read_all(reader, 2)
+    reading, delivered = threading.Event(), threading.Event()
+
+    def late(x):
+        if reading.is_set() and x % 4 == 0:
+            assert delivered.wait(30)
+        return picky(x)
+
+    reader = MapInThreads(numbers(8), untraced(late), 3, in_order=False)
+    reading.set()
+    try:
+        found = reader.read(1).columns[0].tolist()
+    except KeyError:
+        found = ["KeyError"]
     assert found[0] != 0
+    delivered.set()
+    found += read_all(reader, 2)
     assert sorted(map(str, found)) == sorted(map(str, read_all(rows_of(picky))))
 
 
@@ -215,7 +261,7 @@ def test_threads_end_with_their_operator(end):
         reader.close()
     del reader
     gc.collect()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while any(thread.is_alive() for thread in own) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not any(thread.is_alive() for thread in own)

@@ -80,7 +80,7 @@ def numbers(block):
 
 def test_without_order_what_is_done_comes_first_and_resume_knows_it():
     operator = Halves(12, in_order=False, finish=False)
-    operator._begin()
+    operator.begin()
     operator.finish(2)
     assert numbers(operator.read(2)) == [6, 7]
     state = json.loads(json.dumps(operator.state()))

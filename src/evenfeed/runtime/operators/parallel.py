@@ -123,14 +123,14 @@ class WorkAhead(Operator):
     def together(self) -> int:
         """The largest number of elements to start in one call."""
 
-    def hurry(self, work: Work) -> None:
-        """Do more for a run that has been waited for in vain."""
+    def hurry(self, works: Iterable[Work]) -> None:
+        """Do more for runs that have been waited for in vain."""
 
     def read(self, most: int) -> Block | None:
         done: list[Block] = []
         self.asked = most
         self._try_again()
-        self._begin()
+        self.begin()
         while self._calls and most > 0:
             call = self._turn(patient=not done)
             if call is None:
@@ -147,7 +147,7 @@ class WorkAhead(Operator):
             self.asked = most
             self._deliver(call, rows.length)
             done.append(rows)
-            self._begin()
+            self.begin()
         return concatenated(done) if done else None
 
     def _turn(self, *, patient: bool) -> _Call | None:
@@ -163,8 +163,7 @@ class WorkAhead(Operator):
         try:
             while not any(call.result.done() for call in some):
                 if not self._done.wait(_WAIT):
-                    for call in self._calls:
-                        self.hurry(call.result)
+                    self.hurry([call.result for call in self._calls])
         except KeyboardInterrupt as stop:
             number, function = self._calls[0].number, self.function
             stop.add_note(
@@ -218,6 +217,11 @@ class WorkAhead(Operator):
         return not self._calls and not self._early
 
     @property
+    def at_work(self) -> int:
+        """How many elements were read and are not delivered."""
+        return self._at_work
+
+    @property
     def next_number(self) -> int:
         """The index of the next element to read."""
         return self._next
@@ -236,7 +240,7 @@ class WorkAhead(Operator):
         self._ended = block is None
         return block
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Read and start elements until enough are being processed."""
         end = perf_counter() + _PATIENCE
         # Wait until a full call fits, or a consumer that reads a little at a time makes all calls small.

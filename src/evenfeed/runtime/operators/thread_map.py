@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Final, final
 
@@ -13,7 +13,7 @@ from evenfeed.core.side_effects import changes_state
 from evenfeed.plan.elementwise import AUTOTUNE, Map
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import FailedRow, Operator, State, rows_per_block
-from evenfeed.runtime.operators.parallel import WorkAhead
+from evenfeed.runtime.operators.parallel import Work, WorkAhead
 from evenfeed.runtime.operators.thread_tuning import Tuner
 from evenfeed.runtime.peek import Result
 
@@ -74,6 +74,10 @@ class MapInThreads(WorkAhead):
         self._pace = _RunPace()
         self._has_runs = in_order  # out of order, no result may wait for another in its run
         self._tuner = Tuner(threads, function) if tuned else None
+        self._more = 0  # how many elements to read ahead of delivery, though fewer would do
+        self._added = (
+            0  # how many were read for threads without work, while the reader waited for an element
+        )
 
     @property
     def ahead(self) -> int:
@@ -85,7 +89,9 @@ class MapInThreads(WorkAhead):
             return 0  # what threads have begun is delivered first
         least = self._threads + -(-self._threads // 4)
         wanted = least * self._run_length
-        return wanted if self._child.reads_freely else max(least, min(wanted, self.asked))
+        if not self._child.reads_freely:
+            return max(least, min(wanted, self.asked))
+        return max(wanted, self._more)
 
     @property
     def together(self) -> int:
@@ -101,6 +107,7 @@ class MapInThreads(WorkAhead):
         return self._tuner is not None and self._tuner.is_here and not self._early
 
     def read(self, most: int) -> Block | None:
+        self._more = self._added = 0
         is_alone = self._is_here and self.is_idle
         block = self._read_here(most) if is_alone else super().read(most)
         if self._tuner is not None and block is not None:
@@ -140,10 +147,22 @@ class MapInThreads(WorkAhead):
             run.submit(self._threads_started)
         return run
 
-    def hurry(self, work: object) -> None:
-        """Let another thread continue a run, whose thread may be stuck at one element."""
-        if isinstance(work, ThreadRun) and not work.is_taken and work.helpers < self._threads:
-            work.submit(self._threads_started)
+    def hurry(self, works: Iterable[Work]) -> None:
+        """Let other threads continue the runs, whose threads may be stuck at one element.
+
+        Threads that are left without work get more elements: all that are read may be done, but for those that the
+        delivery waits for.
+        """
+        runs = [work for work in works if isinstance(work, ThreadRun)]
+        for run in runs:
+            if not run.is_taken and run.helpers < self._threads:
+                run.submit(self._threads_started)
+        idle = self._threads - sum(run.unfinished for run in runs)
+        idle = min(idle, self._threads - self._added)
+        if idle > 0 and self._child.reads_freely:
+            self._added += idle
+            self._more = self.at_work + idle
+            self.begin()
 
     @property
     def _threads_started(self) -> ThreadPool:
@@ -243,6 +262,11 @@ class ThreadRun:
     def done(self) -> bool:
         """Return True if there are outcomes to deliver, or it was cancelled."""
         return bool(self._outcomes) or self._is_next_found() or self.cancelled()
+
+    @property
+    def unfinished(self) -> int:
+        """How many elements have no result yet."""
+        return self._found[self._seen :].count(None)
 
     def _is_next_found(self) -> bool:
         return self._seen < len(self._found) and self._found[self._seen] is not None
