@@ -17,6 +17,7 @@ from evenfeed.formats.tfrecord.records import RecordFile
 from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.files import Files
 from evenfeed.plan.node import Node
+from evenfeed.plan.templates import part_of_file
 
 _TEXT = TensorSpec([], dtypes.string)
 _FIX = "pass a path, a list of paths, or a dataset of paths."
@@ -180,6 +181,9 @@ def reading(
     """Return the plan that reads files: one after the other, or interleaved."""
     in_turn = _in_turn(num_parallel_reads)
     if not isinstance(filenames, Dataset):
+        part = part_of_file(filenames, kind, spec) if in_turn == 1 else None
+        if part is not None:
+            return part
         names = paths_in(filenames, "filenames")
         if in_turn == 1:
             return _files(kind, spec, names)
@@ -196,7 +200,7 @@ def _files(kind: Callable[[str], DataFile], spec: Any, names: list[str]) -> Node
 
 
 def _one_file(kind: Callable[[str], DataFile], spec: Any, name: Any) -> Dataset:
-    return Dataset(_files(kind, spec, paths_in(name, "filenames")))
+    return Dataset(reading(name, kind, None, spec))
 
 
 def _check_names(spec: Any) -> None:

@@ -108,6 +108,8 @@ class DataFile(ABC):
 
     # The public method or class that reads such files.
     read_by: ClassVar[str] = "load"
+    # True if `read_together` reads small files.
+    reads_together: ClassVar[bool] = False
     # True if the plan knows the file's content, so that a replaced file is noticed.
     checks_itself: ClassVar[bool] = False
 

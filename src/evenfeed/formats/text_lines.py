@@ -54,6 +54,7 @@ class LineFile(FileOfLines):
     """A file whose rows are its lines."""
 
     read_by: ClassVar[str] = "TextLineDataset"
+    reads_together: ClassVar[bool] = True
 
     def open(self) -> "LineReader":
         """Open the file for one iterator: the reader has a position."""

@@ -3,8 +3,9 @@
 A `Held` node whose columns are holes stands for the elements that the parts of an element give it.
 """
 
-from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast, final
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
@@ -13,6 +14,8 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, pack
+from evenfeed.formats.bytes.filesystems import paths_in
+from evenfeed.formats.reader import DataFile
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat
@@ -59,7 +62,25 @@ class Counting:
     dtype: DType
 
 
-Hole: TypeAlias = RowsOf | Whole | Counting
+@final
+@dataclass(frozen=True)
+class RowsOfFile:
+    """A column: the rows of a small file whose path is a part of the element.
+
+    Attributes:
+        source: The part.
+        like: A file of the same kind, at any path.
+    """
+
+    source: int
+    like: DataFile
+
+    def files(self, paths: Any) -> list[DataFile]:
+        """Return the files at the paths that elements have."""
+        return [replace(self.like, path=path) for path in paths_in(paths, "filenames")]
+
+
+Hole: TypeAlias = RowsOf | Whole | Counting | RowsOfFile
 
 
 def placeholder(index: int, spec: TypeSpec) -> Any:
@@ -113,6 +134,29 @@ def counted_parts(numbers: list[Any], dtype: DType) -> Node | None:
     start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
     counting = Counting(start, stop, bounds[2] if len(bounds) > 2 else 1, dtype)
     return Held(TensorSpec([], dtype), (_hole(counting),), UNKNOWN)
+
+
+def part_of_file(filenames: Any, kind: Callable[[str], DataFile], spec: Any) -> Node | None:
+    """Return the rows of a file whose path is a placeholder; None if the path is none, or files are read one by one.
+
+    Args:
+        filenames: A path, or a list of paths.
+        kind: Makes a file of a path.
+        spec: The spec of a row.
+    """
+    paths = cast("list[Any]", filenames if type(filenames) is list else [filenames])
+    path = paths[0] if len(paths) == 1 else None
+    if not isinstance(path, PartHandle) or not (like := kind("")).reads_together:
+        return None
+    if path.tensor_spec != TensorSpec([], dtypes.string):
+        raise TypeError("The path of a file must be a single text.")
+    return Held(spec, (_hole(RowsOfFile(path.index, like)),), UNKNOWN)
+
+
+def file_hole(template: Node) -> RowsOfFile | None:
+    """Return the file that each dataset reads; None if there is none."""
+    holes = [hole for node in template.walk() for hole in holes_of(node)]
+    return next((hole for hole in holes if isinstance(hole, RowsOfFile)), None)
 
 
 def beside_parts(child: Node, parts: list[PartHandle]) -> Node:

@@ -44,6 +44,7 @@ class RecordFile(ByteFile):
     """A TFRecord file."""
 
     read_by: ClassVar[str] = "TFRecordDataset"
+    reads_together: ClassVar[bool] = True
 
     @property
     def rows(self) -> None:

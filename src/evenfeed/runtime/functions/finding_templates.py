@@ -21,7 +21,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.options import WithOptions
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.plan.templates import Counting, RowsOf, Whole, is_endless
+from evenfeed.plan.templates import Counting, RowsOf, RowsOfFile, Whole, holes_of, is_endless
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import looked_at
@@ -62,7 +62,7 @@ def _found(datasets: InnerDatasets) -> Node | None:
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
         return None
     plan, again = plans
-    if changed or effects or not all(map(_is_supported, plan.walk())):
+    if changed or effects or not all(map(_is_supported, plan.walk())) or _reads_several(plan):
         return None
     return plan if _same_steps(plan, again) and plan.element_spec == again.element_spec else None
 
@@ -95,7 +95,13 @@ def _comparable(value: Any) -> Any:
         return value.dtype, value.shape, value.tolist()
     if isinstance(value, list | tuple):
         return [_comparable(part) for part in cast("Sequence[Any]", value)]
-    return value if isinstance(value, int | float | str | bytes | Counting) else None
+    return value if isinstance(value, int | float | str | bytes | Counting | RowsOfFile) else None
+
+
+def _reads_several(plan: Node) -> bool:
+    """Return True if a dataset reads more than one file: its state names only one."""
+    holes = [hole for node in plan.walk() for hole in holes_of(node)]
+    return sum(isinstance(hole, RowsOfFile) for hole in holes) > 1
 
 
 def _is_supported(node: Node) -> bool:

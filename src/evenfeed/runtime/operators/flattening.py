@@ -1,7 +1,6 @@
 """Operators for flat_map, interleave and group_by_window: read the datasets that a user function returns."""
 
 from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
@@ -17,50 +16,19 @@ from evenfeed.runtime.functions.calls import never_stopping
 from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elements
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.live_state import effects_of
-from evenfeed.runtime.operator import Operator, PushbackReader, Replayed, State
+from evenfeed.runtime.operator import Operator, Replayed, State
+from evenfeed.runtime.operators.inner.opening import InnerSlot, Opened, Opens
+from evenfeed.runtime.operators.inner.slot_pool import OpenedSlot, Picks, SlotPool
 from evenfeed.runtime.operators.keyed_elements import KeyedElements
-from evenfeed.runtime.operators.opening import (
-    InnerSlot,
-    Opened,
-    OpenedSlot,
-    OpensAtOnce,
-    Picks,
-    SlotPool,
-)
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.run import Inner, Opener
 from evenfeed.runtime.step import Step, runs
 
-# Makes an inner dataset from the parts and the index of an element, and starts it.
-Start: TypeAlias = Callable[[list[Any], int], Inner]
-
-
 _NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
 
-
-class _Opens(Operator):
-    """Opens an inner dataset for each element of a child."""
-
-    def __init__(self, step: Step[FlatMap] | Step[Interleave]) -> None:
-        self._feed = PushbackReader(step.child)
-        self._start = _starter(step)
-        self._elements = InnerElements(step.node.element_spec)
-        self._opens = OpensAtOnce(self._feed, step)
-
-    def _open_next(self) -> InnerSlot | None:
-        before, number = self._feed.state(), self._feed.number
-        block = self._feed.read(1)
-        return None if block is None else InnerSlot(before, self._start(block.row(0), number))
-
-    def _open_again(self, state: State) -> InnerSlot | None:
-        if state is None:
-            return None
-        before, *inside = state  # states of older versions have no files
-        self._feed.restore(before)
-        slot = self._open_next()
-        if slot is not None:
-            slot.restore(*inside)
-        return slot
+# The slots of an interleave, the turn, how much of its block was taken, whether the child has ended, and the number of
+# the next dataset of the pool.
+_Progress: TypeAlias = tuple[list[InnerSlot | OpenedSlot | None], int, int, bool, int]
 
 
 @runs(FlatMap)
@@ -69,7 +37,7 @@ def _read_inner(step: Step[FlatMap]) -> Operator:
 
 
 @final
-class ReadInner(_Opens):
+class ReadInner(Opens):
     """Reads the inner datasets one after the other, several at a time if that is possible."""
 
     def __init__(self, step: Step[FlatMap]) -> None:
@@ -77,6 +45,7 @@ class ReadInner(_Opens):
         self._slot: InnerSlot | None = None
         self._opened: Opened | None = None  # datasets that were read at once
         self._used = 0  # how many of their elements
+        self._last: tuple[Opened, int] | None = None  # after the last read, if they were
 
     def read(self, most: int) -> Block | None:
         while True:
@@ -88,6 +57,7 @@ class ReadInner(_Opens):
             if self._opened is not None:
                 block = self._opened.rows.cut(self._used, self._used + most)
                 self._used += block.length
+                self._last = self._opened, self._used
                 if self._used >= self._opened.rows.length:
                     self._opened = None
                 if block.length:
@@ -97,7 +67,7 @@ class ReadInner(_Opens):
                 self._slot = self._open_next()
             if self._slot is None:
                 return None
-            block = self._slot.read(most)
+            block, self._last = self._slot.read(most), None
             if block is not None and self._elements.match(self._slot.inner, block):
                 return block
             self._slot.inner.operator.close()
@@ -106,19 +76,22 @@ class ReadInner(_Opens):
                 raise unlike_elements()
 
     def provenance(self, count: int) -> Provenance:
-        return unknown_origin if self._slot is None else self._slot.provenance(count)
+        if self._last is None:
+            return unknown_origin if self._slot is None else self._slot.provenance(count)
+        opened, used = self._last
+        return lambda index: opened.origin(used - count + index)
 
     def state(self) -> State:
-        opened = self._opened
-        if opened is None:
+        if self._opened is None:
             return [None if self._slot is None else self._slot.state(), self._feed.state()]
-        number = int(np.searchsorted(opened.starts, self._used, "right")) - 1
-        used = self._used - int(opened.starts[number])
-        return [opened.state_of(number, used), opened.position(number + 1)]
+        return self._opened.state_at(self._used)
+
+    def rewound(self, count: int) -> State | None:
+        return None if self._last is None else self._last[0].state_at(self._last[1] - count)
 
     def restore(self, state: State) -> None:
         slot, position = state
-        self._opened = None
+        self._opened = self._last = None
         self._slot = self._open_again(slot)
         self._feed.restore(position)
 
@@ -133,7 +106,7 @@ def _read_inners_in_turn(step: Step[Interleave]) -> Operator:
 
 
 @final
-class ReadInnersInTurn(_Opens):
+class ReadInnersInTurn(Opens):
     """Reads a few elements of each of several inner datasets in turn.
 
     When an inner dataset ends, the next element takes its slot when the turn comes back to it. If all of them read
@@ -146,11 +119,15 @@ class ReadInnersInTurn(_Opens):
         self._slots: list[InnerSlot | OpenedSlot | None] = [None] * step.node.cycle_length
         self._block = step.node.block_length
         self._pool = SlotPool(self._opens)
-        self._turn = 0
-        self._taken = 0  # how many of the current slot's block
-        self._ended = False
-        # The slots of the last read, and the order of their elements if there are several.
+        self._turn: int = 0
+        self._taken: int = 0  # how many of the current slot's block
+        self._ended: bool = False
+        # The slots of the last read, and the order of their elements if there are several. Without slots, the places of
+        # the elements in the pool.
         self._last: tuple[list[InnerSlot], Positions] = [], _NO_TURNS
+        self._before_picks: _Progress = (
+            self._progress()
+        )  # before the elements of the pool were picked
 
     def read(self, most: int) -> Block | None:
         rounds = self._rounds(most)
@@ -182,6 +159,15 @@ class ReadInnersInTurn(_Opens):
 
     def _turns(self, most: int) -> Block | None:
         """Return the elements of the next turns, as far as their datasets were opened at once; None if there are none."""
+        self._before_picks = self._progress()
+        picks = self._picks(most)
+        if not picks.count:
+            return None
+        places = picks.places()
+        self._last = [], places
+        return self._pool.picked(places)
+
+    def _picks(self, most: int) -> Picks:
         picks = Picks()
         while (left := most - picks.count) and not self._is_over:
             if self._turn == self._taken == 0 and self._pick_rounds(picks, left):
@@ -200,8 +186,25 @@ class ReadInnersInTurn(_Opens):
             else:
                 picks.add(slot, count)
                 self._advance(count)
-        self._last = [], _NO_TURNS
-        return self._pool.picked(picks) if picks.count else None
+        return picks
+
+    def _progress(self) -> _Progress:
+        slots = [slot.twin() if isinstance(slot, OpenedSlot) else slot for slot in self._slots]
+        return slots, self._turn, self._taken, self._ended, self._pool.number
+
+    def rewound(self, count: int) -> State | None:
+        """Count the turns of the last read again, if its elements are from the pool: many datasets may begin in it."""
+        slots, places = self._last
+        if slots or not len(places):
+            return None
+        after = self._slots, self._turn, self._taken, self._ended, self._pool.number
+        self._slots, self._turn, self._taken, self._ended, self._pool.number = self._before_picks
+        self._before_picks = self._progress()
+        if len(places) > count:
+            self._picks(len(places) - count)
+        state = self.state()
+        self._slots, self._turn, self._taken, self._ended, self._pool.number = after
+        return state
 
     def _pick_rounds(self, picks: Picks, most: int) -> bool:
         """Pick whole rounds, if the datasets of all slots were opened at once. Return False if there are none."""
@@ -216,6 +219,7 @@ class ReadInnersInTurn(_Opens):
     def _fill_from_pool(self, most: int, *, may_open: bool) -> bool:
         opened = self._pool.next()
         if opened is None and may_open and self._pool.refill(most, self._slots):
+            self._before_picks = self._progress()
             opened = self._pool.next()
         self._slots[self._turn] = opened
         return opened is not None
@@ -228,6 +232,8 @@ class ReadInnersInTurn(_Opens):
         slots, turns = self._last
         if not len(turns):
             return slots[0].provenance(count) if slots else unknown_origin
+        if not slots:
+            return self._pool.provenance(turns[len(turns) - count :])
         each, first = len(turns) // len(slots), len(turns) - count
         provenances = [slot.provenance(each) for slot in slots]
 
@@ -256,7 +262,8 @@ class ReadInnersInTurn(_Opens):
         """Return the slots of a round, starting with the current turn; none unless all of them read files."""
         slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
         opened = [slot for slot in slots if isinstance(slot, InnerSlot)]
-        whole = self._ended or len(opened) == len(slots)
+        free = sum(slot is None for slot in slots) if self._ended else 0
+        whole = len(opened) + free == len(slots)
         return opened if whole and all(slot.reads_files for slot in opened) else []
 
     def _fill(self) -> None:
@@ -283,7 +290,7 @@ class ReadInnersInTurn(_Opens):
 
     def restore(self, state: State) -> None:
         slots, self._turn, self._taken, self._ended, position = state
-        self._pool = SlotPool(self._opens)
+        self._pool, self._last = SlotPool(self._opens), ([], _NO_TURNS)
         self._slots = [self._open_again(slot) for slot in slots]
         self._feed.restore(position)
 
@@ -292,12 +299,6 @@ class ReadInnersInTurn(_Opens):
             self._feed.child,
             *(slot.inner.operator for slot in self._slots if isinstance(slot, InnerSlot)),
         )
-
-
-def _starter(step: Step[FlatMap] | Step[Interleave]) -> Start:
-    """Return a function that opens the inner dataset of an element."""
-    make, opens = step.datasets.make, step.opens
-    return lambda parts, number: opens(number, lambda: make(parts, number))
 
 
 @runs(GroupByWindow)

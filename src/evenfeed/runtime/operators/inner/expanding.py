@@ -1,6 +1,6 @@
 """Reads the datasets of many elements at once, by the template of a function that makes datasets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -10,12 +10,21 @@ from evenfeed.core.block import Block, Column, Positions, concatenated, frozen
 from evenfeed.core.conversion import Array
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.reader import DataFile
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, Filter, Map
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
-from evenfeed.plan.templates import Counting, Hole, RowsOf, Whole, holes_of, is_endless
+from evenfeed.plan.templates import (
+    Counting,
+    Hole,
+    RowsOf,
+    RowsOfFile,
+    Whole,
+    holes_of,
+    is_endless,
+)
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import all_blocks
 from evenfeed.runtime.operators.grouping import folded, stackable
@@ -166,6 +175,23 @@ def _column(hole: Hole, elements: Block) -> tuple[Column, Positions]:
             ), lengths
         case Counting():
             return _numbers(hole, elements)
+        case RowsOfFile():
+            return _rows_of_files(hole.files(elements.columns[hole.source]))
+
+
+def _rows_of_files(files: Sequence[DataFile]) -> tuple[Column, Positions]:
+    """Return the rows of small files, and how many each has."""
+    blocks: list[Block] = []
+    lengths: list[Positions] = []
+    done = 0
+    while done < len(files):
+        found = type(files[done]).read_together(files[done:])
+        if found is None:
+            raise NotExpandable
+        blocks.append(found.block)
+        lengths.append(np.diff(found.ends, prepend=0))
+        done += len(found.ends)
+    return concatenated(blocks).columns[0], np.concatenate(lengths)
 
 
 def _part(hole: "int | Whole", elements: Block) -> Any:

@@ -1,6 +1,6 @@
 """Inner datasets that are open: one by one, or several at a time if the function that makes them has a template."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,17 +9,20 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
-from evenfeed.core.errors import DataLossError
+from evenfeed.core.errors import DataLossError, EvenfeedError
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.plan.files import Files
+from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.node import Node
+from evenfeed.plan.templates import RowsOfFile, file_hole
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.functions.finding_templates import template_of
-from evenfeed.runtime.functions.inner_datasets import InnerDatasets
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets, InnerElements
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
-from evenfeed.runtime.operators.expanding import Expanded, Expander, NotExpandable, read_whole, runs
 from evenfeed.runtime.operators.files import ReadFiles
+from evenfeed.runtime.operators.inner.expanding import Expanded, Expander, NotExpandable, read_whole
 from evenfeed.runtime.operators.windows import CutWindows
-from evenfeed.runtime.provenance import Provenance
+from evenfeed.runtime.provenance import Provenance, RowOrigin
 from evenfeed.runtime.run import Inner, Run
 from evenfeed.runtime.step import Step
 
@@ -113,12 +116,14 @@ class Opened:
         rows: The elements of all, one dataset after the other.
         starts: The index of the first element of each.
         lengths: The number of elements of each.
+        files: The files that they were read from, if any.
     """
 
     before: State
     rows: Block
     starts: Positions
     lengths: Positions
+    files: "OpenedFiles | None" = None
 
     @cached_property
     def is_even(self) -> bool:
@@ -132,7 +137,57 @@ class Opened:
 
     def state_of(self, number: int, used: int) -> State:
         """Return the state of a dataset of which some elements were used: it is opened again, and skips these."""
-        return [self.position(number), None, used, None]
+        files = None if self.files is None else self.files.file_set(number)
+        return [self.position(number), None, used, files]
+
+    def state_at(self, row: int) -> State:
+        """Return the state of a flat_map before one of their elements, or after the last."""
+        number = int(np.searchsorted(self.starts, row, "right")) - 1
+        used = row - int(self.starts[number])
+        return [self.state_of(number, used), self.position(number + 1)]
+
+    def origin(self, row: int) -> RowOrigin | None:
+        """Return the origin of an element, given its index in `rows`."""
+        if self.files is None:
+            return None
+        number = int(np.searchsorted(self.starts, row, "right")) - 1
+        return self.files.origin(number, row - int(self.starts[number]))
+
+
+@final
+class OpenedFiles:
+    """The small files that datasets were read from at once, one for each dataset.
+
+    Args:
+        hole: Where the path of each is.
+        elements: The elements from which the datasets were made.
+        open_again: Opens the dataset of one of them.
+    """
+
+    def __init__(
+        self, hole: RowsOfFile, elements: Block, open_again: Callable[[int], Operator]
+    ) -> None:
+        self._hole = hole
+        self._paths = elements.columns[hole.source]
+        self._open_again = open_again
+        self._sets: dict[int, FileSet | None] = {}
+
+    def file_set(self, number: int) -> FileSet | None:
+        """Return the files of a dataset, for its state."""
+        if number not in self._sets:
+            (file,) = self._hole.files(Block((self._paths,), 1).row(number))
+            self._sets[number] = files_of(Files((file,), None))
+        return self._sets[number]
+
+    def origin(self, number: int, index: int) -> RowOrigin | None:
+        """Return the origin of an element of a dataset, which is read again up to there."""
+        try:
+            with closing(self._open_again(number)) as operator:
+                for _ in read_full(operator, index + 1):
+                    pass
+                return operator.provenance(1)(0)
+        except (EvenfeedError, OSError):  # the file was changed or removed since
+            return None
 
 
 @final
@@ -153,6 +208,7 @@ class OpensAtOnce:
         self._datasets: InnerDatasets = step.datasets
         self._build: Callable[[Node], Operator] = lambda node: step.build(node, Run(node))
         self._expander: Expander | None = None
+        self._file_hole: RowsOfFile | None = None
         self._singly = 0  # how many of the next elements must be opened one by one
         self._failed = 0  # how often in a row the datasets could not be read at once
         self._ask = 1
@@ -182,7 +238,16 @@ class OpensAtOnce:
             return None
         self._failed = 0
         self._learn(block.length, found.rows, found.lengths)
-        return Opened(before, found.rows, found.starts, found.lengths)
+        return Opened(before, found.rows, found.starts, found.lengths, self._files(block, number))
+
+    def _files(self, block: Block, number: int) -> OpenedFiles | None:
+        if self._file_hole is None:
+            return None
+
+        def open_again(index: int) -> Operator:
+            return self._build(self._datasets.make(block.row(index), number + index))
+
+        return OpenedFiles(self._file_hole, block, open_again)
 
     def _check(self, block: Block, number: int, found: Expanded) -> None:
         """Compare the first dataset with the one that the function makes, until one with elements was the same.
@@ -213,6 +278,7 @@ class OpensAtOnce:
             template = template_of(self._datasets)
             if template is not None:
                 self._expander = Expander(template, self._all_of)
+                self._file_hole = file_hole(template)
                 child = self._feed.child
                 if isinstance(child, CutWindows):
                     child.gives_arrays = True
@@ -232,144 +298,29 @@ class OpensAtOnce:
         self._ask = max(1, min(2 * count, _BYTES // max(1, each), _MOST_ELEMENTS))
 
 
-@final
-class OpenedSlot:
-    """One of the datasets that were opened at once, of which some elements were used.
+class Opens(Operator):
+    """Opens an inner dataset for each element of a child."""
 
-    Attributes:
-        at: The index of its next element in the pool.
-        left: How many elements are left.
-    """
+    def __init__(self, step: Step[FlatMap] | Step[Interleave]) -> None:
+        make, opens = step.datasets.make, step.opens
+        self._start: Callable[[list[Any], int], Inner] = lambda parts, number: opens(
+            number, lambda: make(parts, number)
+        )
+        self._feed = PushbackReader(step.child)
+        self._elements = InnerElements(step.node.element_spec)
+        self._opens = OpensAtOnce(self._feed, step)
 
-    __slots__ = ("_number", "_opened", "_used", "at", "left")
+    def _open_next(self) -> InnerSlot | None:
+        before, number = self._feed.state(), self._feed.number
+        block = self._feed.read(1)
+        return None if block is None else InnerSlot(before, self._start(block.row(0), number))
 
-    def __init__(self, opened: Opened, number: int, at: int, left: int) -> None:
-        self._opened = opened
-        self._number = number
-        self._used = 0
-        self.at = at
-        self.left = left
-
-    def use(self, count: int) -> int:
-        """Move past `count` elements, and return the index of the first of them in the pool."""
-        at = self.at
-        self.at += count
-        self.left -= count
-        self._used += count
-        return at
-
-    def state(self) -> State:
-        """Return how to open it again."""
-        return self._opened.state_of(self._number, self._used)
-
-
-@final
-class SlotPool:
-    """The elements of datasets that were opened at once, for slots that are read in turn."""
-
-    def __init__(self, opens: OpensAtOnce) -> None:
-        self._opens = opens
-        self._rows: Block | None = None
-        self._opened: Opened | None = None
-        self._starts: list[int] = []  # of the datasets that were opened last
-        self._lengths: list[int] = []
-        self._number = 0  # of the next dataset that is not in a slot yet
-
-    def next(self) -> OpenedSlot | None:
-        """Return the next dataset that is not in a slot yet; None if there is none."""
-        number = self._number
-        if self._opened is None or number == len(self._starts):
+    def _open_again(self, state: State) -> InnerSlot | None:
+        if state is None:
             return None
-        self._number += 1
-        return OpenedSlot(self._opened, number, self._starts[number], self._lengths[number])
-
-    def whole_groups(self, cycle: int, block: int, most: int) -> Positions | None:
-        """Return the elements of as many groups of `cycle` datasets as are opened, a block of each in turn.
-
-        None if there is no whole group, or the datasets have different lengths.
-        """
-        waiting = len(self._starts) - self._number
-        each = self._lengths[self._number] if waiting >= cycle else 0
-        if not each or each % block or self._opened is None or not self._opened.is_even:
-            return None
-        groups = min(waiting // cycle, most // (cycle * each))
-        first = self._starts[self._number]
-        self._number += groups * cycle
-        places = np.arange(first, first + groups * cycle * each)
-        return places.reshape(groups, cycle, each // block, block).swapaxes(1, 2).ravel()
-
-    def refill(self, most: int, slots: Sequence[object]) -> bool:
-        """Open more datasets; keep the elements of those in `slots`. Return False if they must be opened as usual."""
-        opened = self._opens.next(most)
-        if opened is None:
-            return False
-        pieces: list[Block] = []
-        base = 0
-        for slot in slots:
-            if isinstance(slot, OpenedSlot) and slot.left and self._rows is not None:
-                pieces.append(self._rows.cut(slot.at, slot.at + slot.left))
-                slot.at = base
-                base += slot.left
-        self._rows = concatenated([*pieces, opened.rows])
-        self._starts, self._lengths = (opened.starts + base).tolist(), opened.lengths.tolist()
-        self._opened, self._number = opened, 0
-        return True
-
-    def position(self) -> State | None:
-        """Return the position of the first element whose dataset waits for a slot; None if none does."""
-        if self._opened is None or self._number == len(self._starts):
-            return None
-        return self._opened.position(self._number)
-
-    def picked(self, picks: "Picks") -> Block:
-        """Return the elements that were picked."""
-        assert self._rows is not None
-        return self._rows.gather(picks.places())
-
-
-@final
-class Picks:
-    """Elements that were picked from the slots of a pool, in order.
-
-    Attributes:
-        count: How many.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._pieces: list[Positions] = []
-        self._starts: list[int] = []
-        self._counts: list[int] = []
-
-    def add(self, slot: OpenedSlot, count: int) -> None:
-        """Pick the next elements of a slot."""
-        self._starts.append(slot.use(count))
-        self._counts.append(count)
-        self.count += count
-
-    def add_rounds(self, slots: Sequence[OpenedSlot], block: int, most: int) -> bool:
-        """Pick whole rounds, a block of each slot in turn, as long as no slot ends. Return False if there are none."""
-        rounds = min(*(slot.left for slot in slots), most // len(slots)) // block
-        if rounds < 2:
-            return False
-        starts = np.array([slot.use(rounds * block) for slot in slots])
-        within = np.arange(rounds * block).reshape(rounds, 1, block)
-        return self.add_all((starts[:, None] + within).ravel())
-
-    def add_all(self, places: Positions | None) -> bool:
-        """Pick the elements at these places. Return False if there are none."""
-        if places is None or not len(places):
-            return False
-        self._pieces += [self._runs(), places]
-        self.count += len(places)
-        return True
-
-    def places(self) -> Positions:
-        """Return the indices of the elements in the pool."""
-        self._pieces.append(self._runs())
-        return np.concatenate(self._pieces)
-
-    def _runs(self) -> Positions:
-        found = runs(np.array(self._starts, np.int64), np.array(self._counts, np.int64))
-        self._starts, self._counts = [], []
-        return found
+        before, *inside = state  # states of older versions have no files
+        self._feed.restore(before)
+        slot = self._open_next()
+        if slot is not None:
+            slot.restore(*inside)
+        return slot
