@@ -17,7 +17,7 @@ from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elem
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, Replayed, State
-from evenfeed.runtime.operators.inner.opening import InnerSlot, Opened, Opens
+from evenfeed.runtime.operators.inner.opening import InnerSlot, Opened, OpensInner
 from evenfeed.runtime.operators.inner.slot_pool import OpenedSlot, Picks, SlotPool
 from evenfeed.runtime.operators.keyed_elements import KeyedElements
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
@@ -37,7 +37,7 @@ def _read_inner(step: Step[FlatMap]) -> Operator:
 
 
 @final
-class ReadInner(Opens):
+class ReadInner(OpensInner):
     """Reads the inner datasets one after the other, several at a time if that is possible."""
 
     def __init__(self, step: Step[FlatMap]) -> None:
@@ -106,7 +106,7 @@ def _read_inners_in_turn(step: Step[Interleave]) -> Operator:
 
 
 @final
-class ReadInnersInTurn(Opens):
+class ReadInnersInTurn(OpensInner):
     """Reads a few elements of each of several inner datasets in turn.
 
     When an inner dataset ends, the next element takes its slot when the turn comes back to it. If all of them read

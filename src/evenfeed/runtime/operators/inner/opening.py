@@ -298,7 +298,7 @@ class OpensAtOnce:
         self._ask = max(1, min(2 * count, _BYTES // max(1, each), _MOST_ELEMENTS))
 
 
-class Opens(Operator):
+class OpensInner(Operator):
     """Opens an inner dataset for each element of a child."""
 
     def __init__(self, step: Step[FlatMap] | Step[Interleave]) -> None:
