@@ -51,6 +51,25 @@ def chosen(dataset):
     return Dataset.choose_from_datasets([dataset, dataset], turns)
 
 
+def beside_one():
+    return [drawing(10), Dataset.from_tensors(np.float32(-1))]
+
+
+def stopping_choices():
+    turns = Dataset.from_tensor_slices(np.array([0, 1, 0, 0, 1, 0, 0, 0]))
+    return Dataset.choose_from_datasets(beside_one(), turns, stop_on_empty_dataset=True)
+
+
+def stopping_sample():
+    return Dataset.sample_from_datasets(
+        beside_one(), weights=[0.8, 0.2], seed=2, stop_on_empty_dataset=True
+    )
+
+
+def drawn(dataset):
+    return dataset.filter(lambda x: x >= 0)
+
+
 def pairs(count):
     return [number for number in range(count) for _ in range(2)]
 
@@ -123,6 +142,8 @@ READ_BY_SEVERAL = {
         lambda: drawing(10).take_while(lambda x: x < 0.98).repeat(3),
         [0, *range(2, 12)],
     ),
+    "choose that stops early, repeated": (lambda: drawn(stopping_choices()).repeat(3), range(9)),
+    "sample that stops early, repeated": (lambda: drawn(stopping_sample()).repeat(4), range(16)),
     "windows": (
         lambda: Dataset.range(8).group_by_window(
             lambda x: x % 2, lambda key, window: window.map(uniform), window_size=3

@@ -11,6 +11,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.random_bits import key_of, raw
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.node import Node
+from evenfeed.runtime.functions.called_functions import draws_in_turn
 from evenfeed.runtime.operator import Operator, PushbackReader, State
 from evenfeed.runtime.step import Step, runs
 
@@ -125,7 +126,7 @@ class DrawChoices(Operator):
 
 @runs(Choose)
 def _read_chosen(step: Step[Choose]) -> Operator:
-    return ReadChosen(step.children[:-1], step.children[-1], step.node)
+    return ReadChosen(step.children[:-1], step.children[-1], step.node, singly=_reads_singly(step))
 
 
 @runs(Sample)
@@ -133,16 +134,36 @@ def _read_drawn(step: Step[Sample]) -> Operator:
     weights = step.node.weights
     given = step.children[-1] if isinstance(weights, Node) else weights
     parts = step.children[: len(step.node.parts)]
-    return ReadChosen(parts, DrawChoices(given, step.seed), step.node)
+    choices = DrawChoices(given, step.seed)
+    return ReadChosen(parts, choices, step.node, singly=_reads_singly(step))
+
+
+def _reads_singly(step: Step[Choose] | Step[Sample]) -> bool:
+    """Return True if it is observable that elements after the end are read: the next round draws other numbers."""
+    ends_early = step.node.stop_on_empty and step.run.may_restart
+    return ends_early and any(map(draws_in_turn, step.node.children))
 
 
 @final
 class ReadChosen(Operator):
-    """Reads the next element of the child that each choice names."""
+    """Reads the next element of the child that each choice names.
+
+    Args:
+        children: The operators to read from.
+        choices: The operator of the choices.
+        node: The node.
+        singly: Whether to follow one choice at a time, so that nothing is read after the end.
+    """
 
     def __init__(
-        self, children: Sequence[Operator], choices: Operator, node: Choose | Sample
+        self,
+        children: Sequence[Operator],
+        choices: Operator,
+        node: Choose | Sample,
+        *,
+        singly: bool = False,
     ) -> None:
+        self._singly = singly
         self._feeds = [PushbackReader(child) for child in children]
         self._choices = PushbackReader(choices)
         self._node = node
@@ -152,7 +173,7 @@ class ReadChosen(Operator):
 
     def read(self, most: int) -> Block | None:
         while not all(self._ended):
-            block = self._choices.read(most)
+            block = self._choices.read(1 if self._singly else most)
             if block is None:
                 return None
             choices = self._numbers(block)
