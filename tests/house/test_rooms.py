@@ -9,7 +9,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 MOST_FILES = 25
 
 # The rooms in which a family of transformations has one file name: a node and its operator always, the methods often.
-FAMILIES = {"dataset", "plan", "runtime/operators", "runtime/positions"}
+FAMILIES = {"dataset", "plan", "runtime/operators", "runtime/operators/inner", "runtime/positions"}
 
 # Names that TensorFlow has twice.
 TWICE_IN_TENSORFLOW = {
