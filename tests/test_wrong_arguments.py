@@ -14,3 +14,15 @@ def test_a_table_needs_keys():
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(["a"], [1]), 0)
     with pytest.raises(ValueError, match="None of type NoneType cannot become a tensor"):
         table.lookup(None)
+
+
+def test_an_object_with_rows_by_number_is_told_to_be_read_by_number():
+    class Photos:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return index
+
+    with pytest.raises(ValueError, match=r"range\(len\(rows\)\)\.map\(rows\.__getitem__\)"):
+        tf.data.Dataset.from_tensor_slices(Photos())

@@ -46,6 +46,7 @@ from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.tensor_types import Tensor
+from evenfeed.keras_training import loading as _loading  # noqa: F401 # pyright: ignore[reportUnusedImport] - connects Keras
 from evenfeed.replicas.function.function import function
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.tape.custom_gradients import (

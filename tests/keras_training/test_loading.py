@@ -1,13 +1,16 @@
 """`evenfeed.keras` is Keras on JAX with TensorFlow's names."""
 
 import importlib
+import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import evenfeed as tf
-from evenfeed.keras_training.loading import keras_on_jax
+from evenfeed.keras_training.loading import choose_backend, keras_on_jax
 
 _ = tf.keras  # chooses the backend before Keras is imported
 keras: Any = importlib.import_module("keras")
@@ -56,3 +59,46 @@ def test_a_setting_for_another_backend_says_what_to_set(monkeypatch: pytest.Monk
     with pytest.raises(ImportError, match=r"(?s)asks for the backend 'tensorflow'.*KERAS_BACKEND"):
         keras_on_jax()
     assert "keras" not in sys.modules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_program_that_imports_keras_itself_trains_on_datasets(when: str, tmp_path: Path) -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "KERAS_BACKEND"}
+    program = Path(__file__).parent / "programs" / "import_keras.py"
+    done = subprocess.run(
+        [sys.executable, str(program), when],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        env={**environ, "KERAS_HOME": str(tmp_path)},
+    )
+    assert done.stdout == "jax 2\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("chosen", "settings", "expected"),
+    [
+        (None, None, "jax"),
+        (None, '{"backend": "tensorflow"}', "jax"),  # the file that Keras writes
+        (None, '{"backend": "torch"}', None),
+        (None, "damaged", "jax"),
+        ("torch", None, "torch"),
+    ],
+)
+def test_keras_runs_on_jax_unless_something_else_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    chosen: str | None,
+    settings: str | None,
+    expected: str | None,
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", chosen or "")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    if chosen is None:
+        monkeypatch.delenv("KERAS_BACKEND")
+    if settings is not None:
+        (tmp_path / "keras.json").write_text(settings)
+    choose_backend()
+    assert os.environ.get("KERAS_BACKEND") == expected

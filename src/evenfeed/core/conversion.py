@@ -1,6 +1,6 @@
 """Converts Python values to arrays by TensorFlow's rules: int to int32, float to float32, str to bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from functools import cache
 from itertools import chain
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_checkable
@@ -285,13 +285,14 @@ def _kind(kind: type, leaf: object) -> str:
 
 
 def _instead_of(leaf: object) -> str:
-    """Return the fix for a value that cannot become a tensor."""
     if isinstance(leaf, dict):
         return 'pass one dict of lists, {"a": [1, 2]}, instead of a list of dicts.'
     if type(leaf).__name__ in ("PerReplica", "Mirrored"):
         return "call strategy.reduce or strategy.gather, or take its parts: strategy.experimental_local_results(x)."
     if type(leaf).__name__ == "RaggedTensor":
         return "pass x.to_tensor(), or call the function with evenfeed.ragged.map_flat_values."
+    if isinstance(leaf, Sized) and getattr(type(leaf), "__getitem__", None) is not None:
+        return "read rows by number: evenfeed.data.Dataset.range(len(rows)).map(rows.__getitem__)."
     return "pass numbers, text, bytes, arrays, or nested lists of them."
 
 

@@ -5,8 +5,11 @@ They are standard library modules that few programs need, and libraries for file
 """
 
 import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from evenfeed.core.errors import described
 
@@ -39,6 +42,7 @@ __all__ = [
     "sqlite3",
     "subprocess",
     "tarfile",
+    "when_imported",
 ]
 
 
@@ -50,6 +54,48 @@ class LazyModule(ModuleType):
         if callable(value) or isinstance(value, ModuleType):  # these do not change; settings may
             self.__dict__[name] = value
         return value
+
+
+@final
+class _ImportHook:
+    """Calls functions before and after the program imports a module. It finds no modules itself."""
+
+    def __init__(
+        self, name: str, before: Callable[[], object] | None, after: Callable[[], object]
+    ) -> None:
+        self._name = name
+        self._before = before
+        self._after = after
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Let the other finders find the module, and wait until it is loaded."""
+        del path, target
+        if name != self._name:
+            return None
+        sys.meta_path.remove(self)
+        if self._before is not None:
+            self._before()
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def loaded(module: Any) -> None:
+            load(module)
+            self._after()
+
+        spec.loader.exec_module = loaded
+        return spec
+
+
+def when_imported(
+    name: str, after: Callable[[], object], before: Callable[[], object] | None = None
+) -> None:
+    """Call `after` once the program has imported a module, and `before` just before that; `after` now if it has."""
+    if name in sys.modules:
+        after()
+    else:
+        sys.meta_path.insert(0, _ImportHook(name, before, after))
 
 
 def installed(module: ModuleType, what: str, fix: str) -> Any:

@@ -8,7 +8,6 @@ backend.
 
 import functools
 import importlib
-import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
@@ -17,7 +16,7 @@ import numpy as np
 
 from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
-from evenfeed.core.lazy import LazyModule, random
+from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked, promise_result
@@ -116,33 +115,7 @@ backend: Final = _Backend()
 _BRIDGE: Final = "jax._src.xla_bridge"  # the module that starts backends
 
 
-@final
-class _Watcher:
-    """An import hook that starts the watch if the program imports JAX after evenfeed. It finds no modules itself."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Let the other finders find the module, and watch the backend once it is loaded."""
-        del path, target
-        if name != _BRIDGE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return None
-        load = spec.loader.exec_module
-
-        def loaded(module: Any) -> None:
-            load(module)
-            backend.watch()
-
-        spec.loader.exec_module = loaded
-        return spec
-
-
-if _BRIDGE in sys.modules:
-    backend.watch()
-else:
-    sys.meta_path.insert(0, _Watcher())
+when_imported(_BRIDGE, backend.watch)
 
 
 class _LazyJaxModule(LazyModule):

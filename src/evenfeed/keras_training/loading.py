@@ -1,15 +1,19 @@
 """Loads Keras on its JAX backend, and finds the names that TensorFlow shows as `tf.keras`."""
 
 import importlib
+import json
 import os
 import sys
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Final
 
 from evenfeed.core.errors import described
+from evenfeed.core.lazy import when_imported
 
 _SETTING: Final = "KERAS_BACKEND"
 _BACKEND: Final = "jax"
+_DEFAULT: Final = "tensorflow"
 # What TensorFlow shows as tf.keras. It has names that plain `keras` lacks, such as losses.Reduction.
 _FACE: Final = "keras._tf_keras.keras"
 
@@ -36,6 +40,32 @@ def keras_on_jax() -> Any:
     return face
 
 
+def choose_backend() -> None:
+    """Let Keras run on JAX if nothing else is chosen: without TensorFlow, its default does not start.
+
+    Called before the program imports Keras itself.
+    """
+    if _SETTING not in os.environ and find_spec("tensorflow") is None and _is_default():
+        os.environ[_SETTING] = _BACKEND
+
+
+def _is_default() -> bool:
+    """Return True unless Keras's own file of settings chooses another backend than TensorFlow."""
+    folder = os.environ.get("KERAS_HOME") or os.path.join(os.path.expanduser("~"), ".keras")
+    try:
+        with open(os.path.join(folder, "keras.json"), encoding="utf-8") as file:
+            return json.load(file).get("backend", _DEFAULT) == _DEFAULT
+    except (OSError, ValueError, AttributeError):
+        return True
+
+
+def connect() -> None:
+    """Connect Keras with evenfeed, if the program has imported it on JAX."""
+    backend: Any = getattr(getattr(sys.modules["keras"], "config", None), "backend", None)
+    if backend is not None and backend() == _BACKEND:
+        importlib.import_module("evenfeed.keras_training.installing").install()
+
+
 def _check_backend(backend: str, how: str) -> None:
     if backend != _BACKEND:
         raise ImportError(
@@ -55,3 +85,7 @@ def public_modules() -> dict[str, ModuleType]:
             if inner != name and inner.partition(".")[0] not in ("src", "_tf_keras"):
                 found[inner] = module
     return found
+
+
+# Programs import Keras beside evenfeed: its models take datasets and follow strategies, too.
+when_imported("keras", connect, choose_backend)

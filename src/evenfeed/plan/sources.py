@@ -252,5 +252,8 @@ def _unlike(structure: object, value: object) -> str:
 
 def _unclear(what: str) -> TypeError:
     return TypeError(
-        described(what, fix="pass only output_signature=evenfeed.TensorSpec(shape, dtype).")
+        described(
+            what,
+            fix="pass only output_signature=evenfeed.TensorSpec(shape, dtype), or a tuple or dict of them like the elements.",
+        )
     )
