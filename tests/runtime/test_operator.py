@@ -1,7 +1,14 @@
+import numpy as np
 import pytest
 from tests.unknown import Watched, count, read_all
 
-from evenfeed.runtime.operator import PushbackReader, read_before_error, read_full
+from evenfeed.core.block import Block
+from evenfeed.runtime.operator import (
+    PushbackReader,
+    read_before_error,
+    read_full,
+    rows_per_block,
+)
 
 
 def test_reads_go_on_until_the_count_is_there():
@@ -98,3 +105,12 @@ def test_a_feed_counts_what_fails_too():
 
 def test_watched_operators_show_errors_in_their_place():
     assert read_all(Watched(1, ValueError(), 2), 1) == [[1], ValueError, [2], None]
+
+
+def test_more_bytes_are_read_at_a_time_if_many_columns_share_them():
+    def most(columns):
+        return rows_per_block(Block(tuple(np.zeros((columns, 4))), 4))
+
+    assert most(1) == 1 << 17
+    assert most(16) == 1 << 13
+    assert most(1000) == most(4000) == 1 << 12  # 32 KB of each column

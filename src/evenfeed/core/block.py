@@ -277,7 +277,7 @@ def _fits(column: Array | list[Any], by: Array | list[Any]) -> bool:
 
 
 def _bytes(column: Column) -> int:
-    if isinstance(column, np.ndarray) and column.dtype != dtypes.string:
+    if isinstance(column, np.ndarray) and column.dtype.kind != "O":  # not text
         return column.nbytes
     if isinstance(column, list):
         return sum(map(_item_bytes, column))

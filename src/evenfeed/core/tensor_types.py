@@ -313,7 +313,7 @@ def host_tensor(value: Any) -> Any:
         if not isinstance(value, (np.ndarray, np.generic)) or isinstance(value, bytes):
             return value
         array = np.asarray(value)  # pyright: ignore[reportUnknownArgumentType]
-    return array.view(TextTensor if array.dtype == dtypes.string else HostTensor)
+    return array.view(TextTensor if array.dtype.kind == "O" else HostTensor)
 
 
 class StandIn:

@@ -20,6 +20,8 @@ State: TypeAlias = Any
 
 # Large enough to make the cost per Block negligible, small enough to stay in the CPU cache.
 _BLOCK_BYTES: Final = 1 << 20
+# With many columns, the cost for each of them counts: a call takes as long as the work on some thousand numbers.
+_COLUMN_BYTES: Final = 1 << 15
 _SLOW_SECONDS: Final = 0.5  # Blocks that take longer do not grow
 
 
@@ -343,7 +345,8 @@ def all_blocks(source: Operator) -> Iterator[Block]:
 
 def rows_per_block(block: Block) -> int:
     """Return how many elements like those of `block` to read at a time."""
-    return max(1, _BLOCK_BYTES // max(1, block.bytes_per_row))
+    most = max(_BLOCK_BYTES, _COLUMN_BYTES * len(block.columns))
+    return max(1, most // max(1, block.bytes_per_row))
 
 
 def read_full(source: Source, count: int) -> Iterator[Block]:

@@ -185,7 +185,12 @@ def of_batch(first: RowOrigin | None) -> RowOrigin | None:
 def _joined(run: Sequence[Block], specs: Sequence[TypeSpec], node: Batch) -> Block:
     """Return the rows of batches as one Block of columns that can be stacked."""
     rows = concatenated(run)
-    columns = tuple([stackable(*pair) for pair in zip(rows.columns, specs, strict=True)])
+    columns = tuple(
+        [
+            column if type(column) is np.ndarray else stackable(column, spec)
+            for column, spec in zip(rows.columns, specs, strict=True)
+        ]
+    )
     for part, column in enumerate(columns):
         if isinstance(column, list) and not isinstance(specs[part], BatchableSpec):
             path = paths(node.element_spec, DATA)[part]
@@ -259,8 +264,6 @@ def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
     size = rows.length // count
 
     def fold(column: Column, spec: TypeSpec) -> Column:
-        if type(column) is np.ndarray and type(spec) is TensorSpec:  # in a third of the time
-            return column.reshape(count, size, *column.shape[1:])
         if isinstance(spec, BatchableSpec):
             if isinstance(spec, RaggedTensorSpec) and not isinstance(column, list):
                 rows_of_spec = spec.column(column)
@@ -276,5 +279,11 @@ def folded(rows: Block, count: int, specs: Sequence[TypeSpec]) -> Block:
             return column[np.newaxis]
         return column.reshape(count, size, *column.shape[1:])
 
-    pairs = zip(rows.columns, specs, strict=True)
-    return Block(tuple([fold(*pair) for pair in pairs]), count)
+    # There may be hundreds of columns, and a call takes as long as the work itself.
+    columns = [
+        column.reshape(count, size, *column.shape[1:])
+        if type(column) is np.ndarray and type(spec) is TensorSpec
+        else fold(column, spec)
+        for column, spec in zip(rows.columns, specs, strict=True)
+    ]
+    return Block(tuple(columns), count)
