@@ -16,6 +16,7 @@ from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import FromGenerator, Range, Tensor
+from evenfeed.runtime.caches.cache import KeepElements
 from evenfeed.runtime.operators.batching import PadBatches, RecutBatches, SplitBatches
 from evenfeed.runtime.operators.sources import PullElements
 
@@ -102,6 +103,50 @@ def test_padded_batches_resume(values, size, drop):
 def split(values, spec=VECTOR):
     node = Unbatch(source(values, spec))
     return SplitBatches(PullElements(node.child), node)
+
+
+def cached(count=50):
+    rows = [np.arange(number % 7, dtype=np.int32) for number in range(count)]
+    made = tf.data.Dataset.from_generator(lambda: iter(rows), output_signature=VECTOR).cache()
+    return made.shuffle(9, seed=3).padded_batch(4).repeat()
+
+
+def test_padded_batches_of_a_cache_are_read_together_and_resume_anywhere():
+    iterator, states, found = iter(cached()), [], []
+    for _ in range(30):  # more than two rounds: the cache is complete after the first
+        states.append(json.loads(json.dumps(iterator.get_state())))
+        found.append(next(iterator).tolist())
+    for number, state in enumerate(states[:-1]):  # here the cache is empty
+        again = iter(cached())
+        again.set_state(state)
+        assert [batch.tolist() for batch in islice(again, 2)] == found[number : number + 2]
+
+
+def test_padded_batches_read_ahead_only_where_nobody_notices(monkeypatch):
+    asked, pulled = [], []
+
+    def numbers():
+        for number in range(100):
+            pulled.append(number)
+            yield [number]
+
+    rows = tf.data.Dataset.from_generator(numbers, output_signature=VECTOR)
+    iterator = iter(rows.padded_batch(5))
+    for batches in range(1, 5):
+        next(iterator)
+        assert len(pulled) == 5 * batches
+    read = KeepElements.read
+    monkeypatch.setattr(
+        KeepElements, "read", lambda self, most: asked.append(most) or read(self, most)
+    )
+    kept = rows.cache()
+    for _ in range(2):
+        asked.clear()
+        assert len(list(kept.padded_batch(5))) == 20
+    assert max(asked) > 5
+    asked.clear()
+    list(rows.cache().padded_batch(5))
+    assert set(asked) == {5}
 
 
 def test_batches_are_cut_into_rows():

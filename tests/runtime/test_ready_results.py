@@ -29,6 +29,10 @@ VALUES = [
     np.arange(3),
     np.arange(3, dtype=np.float32),
     np.arange(4),
+    np.arange(0),
+    np.zeros((2, 3), np.float32),
+    np.zeros((3, 2), np.float32).T,
+    np.zeros((3, 2), np.float32),
     np.array(5, ">i8"),
     [1, 2, 3],
     "text",
@@ -49,6 +53,9 @@ SPECS = [
     tf.TensorSpec([], tf.string),
     tf.TensorSpec([3], tf.int64),
     tf.TensorSpec([None], tf.float32),
+    tf.TensorSpec([None], tf.int64),
+    tf.TensorSpec([2, None], tf.float32),
+    tf.TensorSpec(None, tf.float32),
     (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int64)),
     (tf.TensorSpec([], tf.int64), tf.TensorSpec([3], tf.int64)),
     {"a": tf.TensorSpec([], tf.int64)},
@@ -90,6 +97,20 @@ def test_numbers_and_arrays_of_the_spec_need_no_conversion():
     assert ReadyResults([row], None, casts=True).parts([made])[0].dtype == np.float32
     pair = ReadyResults([number, number], (0, 1), casts=True)
     assert pair.parts([(np.int64(1), np.int64(2))]) == [1, 2]
+
+
+def test_lengths_that_the_spec_leaves_open_may_differ():
+    ready = ReadyResults([tf.TensorSpec([2, None], tf.float32)], None, casts=True)
+    for length in (0, 1, 5):
+        (found,) = ready.parts([np.zeros((2, length), np.float32)])
+        assert (type(found), found.shape) == (np.ndarray, (2, length))
+    others = [
+        ((3, 5), np.float32),
+        ((2,), np.float32),
+        ((2, 1, 1), np.float32),
+        ((2, 5), np.float64),
+    ]
+    assert [ready.parts([np.zeros(*other)]) for other in others] == [None] * 4
 
 
 def test_what_others_can_write_to_is_copied():

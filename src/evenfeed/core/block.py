@@ -263,8 +263,8 @@ def _replaced(column: Column, rows: Positions, by: Column) -> Column:
     if not _fits(column, by):
         column = items(column)
     if isinstance(column, list):
-        for place, row in enumerate(rows.tolist()):
-            column[row] = _item(by, place)
+        for row, item in zip(rows.tolist(), items(by), strict=True):
+            column[row] = item
     else:
         column[rows] = by
     return column
@@ -292,6 +292,8 @@ def _bytes(column: Column) -> int:
 
 
 def _item_bytes(item: Any) -> int:
+    if type(item) is np.ndarray:
+        return item.nbytes
     if isinstance(item, RaggedTensor):
         return ragged_columns.nbytes(item)
     if isinstance(item, Composite):  # a sparse tensor

@@ -42,6 +42,11 @@ class Operator(ABC):
         """True if reading ahead is unobservable: elements have positions, functions are pure and compiled."""
         return False
 
+    @property
+    def hides_reads(self) -> bool:
+        """True if reading ahead is unobservable now. Unlike `reads_freely`, it may change: a cache becomes complete."""
+        return self.reads_freely
+
     @abstractmethod
     def read(self, most: int) -> Block | None:
         """Return the next elements, at least one and at most `most`; None at the end."""

@@ -140,19 +140,24 @@ class ReadWide(PushbackOperator):
     """Reads more than it is asked for, and keeps the rest for the next reads.
 
     The elements do not depend on the length of the stretches.
+
+    Args:
+        child: The operator to read from.
+        only_if_hidden: Whether to read more only while that is unobservable. It always is, otherwise.
     """
 
-    def __init__(self, child: Operator) -> None:
+    def __init__(self, child: Operator, *, only_if_hidden: bool = False) -> None:
         super().__init__(child)
         self._stretch = Stretch()
+        self._only_if_hidden = only_if_hidden
 
     @property
     def reads_freely(self) -> bool:
-        """Always True: it is used only where extra reads go unnoticed."""
-        return True
+        """True unless somebody might notice extra reads."""
+        return not self._only_if_hidden
 
     def read(self, most: int) -> Block | None:
-        if not self._feed.is_used_up:
+        if not self._feed.is_used_up or (self._only_if_hidden and not self._feed.child.hides_reads):
             return self._feed.read(most)
         rows = self._stretch.read(self._feed.read, most)
         if rows is None:

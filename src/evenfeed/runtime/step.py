@@ -43,6 +43,10 @@ class Step(Generic[N]):
         """Whether the operator of the child was started before this pass."""
         return self._early is not None
 
+    def is_of_version(self, version: int) -> bool:
+        """Return True unless the restored state has an earlier version."""
+        return self.run.version is None or self.run.version >= version
+
     def below(self, child: C) -> "Step[C]":
         """Return the step of the only child."""
         ((_, run),) = self.run.children_of(self.node)

@@ -210,6 +210,10 @@ class KeepElements(Operator):
         self._is_unreadable = False  # the stored pass cannot be read
         self._unwritten: Block | None = None  # elements that could not be recorded
 
+    @property
+    def hides_reads(self) -> bool:
+        return isinstance(self._content, _InMemoryContent)
+
     def read(self, most: int) -> Block | None:
         if self._is_unreadable:
             return None

@@ -6,9 +6,10 @@ from typing import Any, Final, final
 from numpy import asarray, ndarray
 
 from evenfeed.core.block import Block
+from evenfeed.core.dtypes import string
 from evenfeed.core.seeds import beginner
 from evenfeed.core.side_effects import Effects
-from evenfeed.core.tensor_types import HostTensor
+from evenfeed.core.tensor_types import HostTensor, HostText
 from evenfeed.runtime.functions.calls import Calling, as_argument, on_the_host
 from evenfeed.runtime.functions.probing import spec_of_first
 from evenfeed.runtime.functions.results import Results
@@ -53,6 +54,8 @@ class ElementCalls:
         only = columns[0] if len(columns) == 1 else None
         if isinstance(only, HostTensor):
             return lambda index: [_row_of(only, (index, ...))]
+        if type(only) is ndarray and only.ndim == 1 and only.dtype == string:
+            return lambda index: [HostText(only[index])]
         rows = Block(tuple(columns), cut.length)
         if all(isinstance(column, HostTensor) for column in columns):
             return rows.row

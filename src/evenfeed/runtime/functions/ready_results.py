@@ -43,13 +43,13 @@ class ReadyResults:
         self._dtype: np.dtype[Any] | None = None
         self._shape: tuple[int | None, ...] | None = None
         self._scalars: list[type] | None = None
-        static = [spec for spec in specs if _is_static(spec)]
+        ranked = [spec for spec in specs if _has_rank(spec)]
         if structure is not None:
-            scalars = [spec.dtype.type for spec in static if spec.shape.rank == 0]
+            scalars = [spec.dtype.type for spec in ranked if spec.shape.rank == 0]
             is_flat = type(structure) is tuple and len(scalars) == len(specs)
             self._scalars = scalars if is_flat else None
-        elif static:
-            self._dtype, self._shape = static[0].dtype, tuple(static[0].shape.as_list())
+        elif ranked:
+            self._dtype, self._shape = ranked[0].dtype, tuple(ranked[0].shape.as_list())
             if not self._shape:
                 self._scalar = self._dtype.type
                 self._python = _python_type(self._dtype, casts=casts)
@@ -64,7 +64,7 @@ class ReadyResults:
         if kind is self._scalar:
             return held
         if kind in _ARRAYS:
-            if held[0].dtype != self._dtype or _shape_of(held[0]) != self._shape:
+            if held[0].dtype != self._dtype or not self._has_shape(_shape_of(held[0])):
                 return None
             if not self._shape:
                 return [_item_of(held[0], ())]
@@ -75,9 +75,16 @@ class ReadyResults:
             return list(held[0]) if list(map(type, held[0])) == self._scalars else None
         return None
 
+    def _has_shape(self, shape: tuple[int, ...]) -> bool:
+        """Return True if a shape is the one in the spec, which may leave lengths open."""
+        wanted = self._shape
+        if shape == wanted or wanted is None or len(shape) != len(wanted):
+            return shape == wanted
+        return all(length in (None, found) for length, found in zip(wanted, shape, strict=True))
 
-def _is_static(spec: TypeSpec) -> TypeGuard[TensorSpec]:
-    return isinstance(spec, TensorSpec) and spec.dtype in NATIVE and spec.shape.is_fully_defined()
+
+def _has_rank(spec: TypeSpec) -> TypeGuard[TensorSpec]:
+    return isinstance(spec, TensorSpec) and spec.dtype in NATIVE and spec.shape.rank is not None
 
 
 def _python_type(dtype: np.dtype[Any], *, casts: bool) -> type | None:

@@ -153,6 +153,10 @@ class MeasuredOperator(Operator):
         return self._operator.reads_freely
 
     @property
+    def hides_reads(self) -> bool:
+        return self._operator.hides_reads
+
+    @property
     def stage(self) -> StageMeter:
         """Where it counts."""
         return self._stage

@@ -1,7 +1,7 @@
 """Operators for padded_batch, unbatch and rebatch."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -19,20 +19,27 @@ from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.runtime.functions.probing import zeros
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.grouping import folded, stackable
+from evenfeed.runtime.read_size import ReadWide
 from evenfeed.runtime.step import Step, runs
+
+# The version of iterator states since which padded batches are read with those after them.
+_WIDE_SINCE: Final = 6
 
 
 @runs(PaddedBatch)
 def _pad(step: Step[PaddedBatch]) -> Operator:
-    return PadBatches(step.child, step.node)
+    return PadBatches(step.child, step.node, is_wide=step.is_of_version(_WIDE_SINCE))
 
 
 @final
 class PadBatches(Operator):
-    """Pads elements of different shapes with a fill value and stacks them."""
+    """Pads elements of different shapes with a fill value and stacks them.
 
-    def __init__(self, child: Operator, node: PaddedBatch) -> None:
-        self._child = child
+    If that is unobservable, it reads the elements of many batches at a time.
+    """
+
+    def __init__(self, child: Operator, node: PaddedBatch, *, is_wide: bool = True) -> None:
+        self._child = ReadWide(child, only_if_hidden=True) if is_wide else child
         self._node = node
 
     def read(self, most: int) -> Block | None:
@@ -52,9 +59,13 @@ class PadBatches(Operator):
         if isinstance(column, RaggedTensor) and column.ragged_rank == 1:
             return self._padded_at_once(place, column, shape, fill)
         rows = items(column)
-        target = self._target(place, [row.shape for row in rows], shape)
+        target = self._target(place, list(dict.fromkeys([row.shape for row in rows])), shape)
         out = np.empty((1, len(rows), *target), fill.dtype)
         out[...] = fill[()]
+        if len(target) == 1:  # vectors in one call
+            lengths = np.array(list(map(len, rows)))
+            out[0][np.arange(target[0]) < lengths[:, None]] = np.concatenate(rows)
+            return out
         for number, row in enumerate(rows):
             out[(0, number, *map(slice, row.shape))] = row
         return out
@@ -69,9 +80,10 @@ class PadBatches(Operator):
     def _target(
         self, place: int, found: Sequence[tuple[int, ...]], shape: TensorShape
     ) -> tuple[int, ...]:
-        if any(len(one) != shape.rank for one in found):
+        rank = shape.rank
+        if any(len(one) != rank for one in found):
             raise InvalidArgumentError(
-                f"padded_batch expects elements of rank {shape.rank}, but{self._part(place)} got the shapes "
+                f"padded_batch expects elements of rank {rank}, but{self._part(place)} got the shapes "
                 f"{_distinct(found)}.",
                 fix="give all elements the same rank, and pass padded_shapes of that rank.",
                 origin=self._node.origin,
@@ -249,7 +261,8 @@ def _lengths(column: Array | Texts | RaggedTensor | list[Any]) -> Positions | No
         return None if column.ndim < 2 else np.full(column.shape[0], column.shape[1])
     if not all(isinstance(part, np.ndarray) and part.ndim for part in column):
         return None
-    if len({(part.dtype, part.shape[1:]) for part in column}) > 1:
+    dtype, inner = column[0].dtype, column[0].shape[1:]
+    if any(part.dtype != dtype or part.shape[1:] != inner for part in column):
         return None
     return np.fromiter(map(len, column), np.int64, len(column))
 

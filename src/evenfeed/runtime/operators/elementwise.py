@@ -197,7 +197,7 @@ def _map(step: Step[Map]) -> Operator:
 def _map_below(step: Step[Map]) -> Step[Map] | None:
     """Return the map below this one if one operator can run both on whole Blocks."""
     child = step.node.child
-    if not isinstance(child, Map) or child.processes or not _is_current(step, _MAPS_JOINED_SINCE):
+    if not isinstance(child, Map) or child.processes or not step.is_of_version(_MAPS_JOINED_SINCE):
         return None
     if step.is_early or not _joins(step.function):
         return None
@@ -269,17 +269,12 @@ def _keep_some(step: Step[Filter]) -> Operator:
 def _filter_below(step: Step[Filter]) -> Step[Filter] | None:
     """Return the filter below this one if one operator can run both: this predicate may then see more elements."""
     child = step.node.child
-    if not isinstance(child, Filter) or not _is_current(step, _FILTERS_JOINED_SINCE):
+    if not isinstance(child, Filter) or not step.is_of_version(_FILTERS_JOINED_SINCE):
         return None
     function = step.function
     if not (function.is_pure and function.is_vectorised) or function.can_fail or step.is_early:
         return None
     return step.below(child)
-
-
-def _is_current(step: Step[Any], version: int) -> bool:
-    """Return True unless the restored state has an earlier version."""
-    return step.run.version is None or step.run.version >= version
 
 
 @runs(TakeWhile)

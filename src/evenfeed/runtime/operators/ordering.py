@@ -288,6 +288,10 @@ class ShuffleBuffer(Replayed):
         self._numbers = np.arange(self._inputs)
         self._slots = self._new_slots(max(1, self._inputs))
 
+    @property
+    def hides_reads(self) -> bool:
+        return self._child.hides_reads
+
     def fill(self) -> tuple[int, int]:
         held = 0 if self._held is None else self._held.length
         left = held if self._rest is None else len(self._rest)
