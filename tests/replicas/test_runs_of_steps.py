@@ -45,3 +45,22 @@ def test_a_single_replica_runs_on_its_device_even_if_jax_refuses_transfers():
             results = strategy.run_steps(jax.numpy.negative, iterator, steps=2)
             assert [x.device.id for x in results] == [1, 1]
         assert results[1][2] == -300_002
+
+
+def test_steps_of_one_program_draw_the_numbers_of_single_steps(strategy):
+    data = tf.data.Dataset.from_tensor_slices(np.zeros(18, np.float32)).batch(4)
+    dataset = strategy.experimental_distribute_dataset(data)
+
+    def draw(x):
+        return tf.random.normal([], seed=5), tf.random.uniform([]), tf.reduce_sum(x)
+
+    tf.random.set_seed(1)
+    single = tf.function(lambda rows: strategy.run(draw, args=(rows,)))
+    wanted = [parts(strategy, single(rows)) for rows in dataset]
+    tf.random.set_seed(1)
+    iterator = iter(dataset)
+    found = [parts(strategy, x) for x in strategy.run_steps(draw, iterator, steps=2)]
+    found += [parts(strategy, x) for x in strategy.run_steps(draw, iterator, steps=3)]
+    assert found[:4] == wanted[:4]
+    # The last step is short: a program of its own, in which only an operation with a seed of its own continues.
+    assert [one[0] for one in found[4]] == [one[0] for one in wanted[4]]
