@@ -188,8 +188,9 @@ def tensorflow_loop(strategy: Any, model: str) -> Step:
             else:
                 hidden = tf.nn.relu(x @ held["w0"] + held["b0"])
                 logits = hidden @ held["w1"] + held["b1"]
-                loss = tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits)
-        gradients = tape.gradient(tf.reduce_mean(loss), held)
+                each = tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits)
+                loss = tf.reduce_mean(each)
+        gradients = tape.gradient(loss, held)
         for name, variable in held.items():
             variable.assign_sub(RATE * gradients[name])
         return loss
