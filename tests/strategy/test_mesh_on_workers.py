@@ -105,9 +105,18 @@ def test_processes_train_as_one_does(seen, tmp_path):
         assert own["tensor over processes"]["replicas"] == [0, 1]
         assert own["one replica"]["replicas"] == [0]
         assert own["tensor over processes"]["text"].startswith("<SharedVariable")
-        python, function, uneven = own["refused"]
+        # The replicas of a process take its batches of two rows in turn. Processes that share all replicas make one dataset.
+        contexts, rows = own["data over processes"]["function"]
+        assert contexts == [[workers, process]]
+        assert rows[0] == [
+            2 * (100 * worker + row) for worker in range(workers) for row in range(8 // workers)
+        ]
+        assert len(rows) == workers
+        contexts, rows = own["tensor over processes"]["function"]
+        assert (contexts, rows) == ([[1, 0]], [[2 * row for row in range(8)]])
+        python, plain, uneven = own["refused"]
         assert "runs as plain Python, but the devices of a replica are in several" in python
-        assert "Processes may share the replicas" in function
+        assert "belongs to no replica" in plain
         assert "7 rows" in uneven
 
 

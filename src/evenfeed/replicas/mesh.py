@@ -159,6 +159,11 @@ class Replicas:
         """Whether workers may share replicas: they are those of the user's mesh, on several workers."""
         return self.spans and self.mesh.axis_names != (_AXIS,)
 
+    @cached_property
+    def are_shared(self) -> bool:
+        """Whether workers share replicas."""
+        return sum(map(len, self.workers)) > self.count
+
     @property
     def is_lone(self) -> bool:
         """Whether there is a single device."""

@@ -12,7 +12,7 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.input_options import InputContext
-from evenfeed.feeding.meshes.global_batches import batches_of_processes
+from evenfeed.feeding.meshes.global_batches import batches_from_function, batches_of_processes
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.session import Session
 from evenfeed.strategy.devices import device_string
@@ -105,13 +105,7 @@ class MeshStrategy(Strategy):
     ) -> Any:
         if not self._replicas.may_be_shared:
             return super().distribute_datasets_from_function(dataset_fn, options)
-        raise NotImplementedError(
-            described(
-                "Processes may share the replicas of a MeshStrategy, so they cannot make the batches of each replica.",
-                fix="use experimental_distribute_dataset(dataset), where each process reads only its rows; or "
-                "evenfeed.distribute.global_batches(dataset_fn, strategy.sharding(strategy.data_axes)).",
-            )
-        )
+        return batches_from_function(dataset_fn, self._replicas, options)
 
     experimental_distribute_datasets_from_function = distribute_datasets_from_function
 

@@ -112,6 +112,21 @@ def iter_from(dataset: Any, state: Any) -> Any:
     return list(iterator)
 
 
+def of_function(strategy: Any) -> list[Any]:
+    """Return the contexts of a function of this process, and the rows of all replicas."""
+    contexts: list[Any] = []
+
+    def make(context: Any) -> Any:
+        contexts.append((context.num_input_pipelines, context.input_pipeline_id))
+        first = 100 * context.input_pipeline_id
+        return tf.data.Dataset.range(first, first + 8).batch(context.get_per_replica_batch_size(8))
+
+    steps = strategy.distribute_datasets_from_function(make)
+    run = tf.function(lambda x: x * 2)
+    rows = [strategy.gather(strategy.run(run, args=(x,)), axis=0).tolist() for x in steps]
+    return [contexts, rows]
+
+
 def refused(strategy: Any) -> list[str]:
     """Return the errors of what several processes cannot do."""
     found: list[str] = []
@@ -123,7 +138,7 @@ def refused(strategy: Any) -> list[str]:
             found.append(str(error).splitlines()[0])
 
     attempt(lambda: strategy.run(lambda: 1))
-    attempt(lambda: strategy.distribute_datasets_from_function(lambda _: None))
+    attempt(lambda: strategy.reduce("MEAN", np.float32(jax.process_index()), axis=None))
     attempt(lambda: strategy.experimental_distribute_dataset(tf.data.Dataset.range(7).batch(7)))
     return found
 
@@ -148,6 +163,8 @@ def on_all_meshes(folder: str) -> dict[str, Any]:
         strategy = tf.distribute.MeshStrategy(Mesh(devices, names), data_axes)
         seen[name] = trained(strategy, sharding, os.path.join(folder, str(number)))
         seen[name]["chief"] = strategy.is_chief
+        if name in {"data over processes", "tensor over processes"}:
+            seen[name]["function"] = of_function(strategy)
         if name == "tensor over processes":
             seen["refused"] = refused(strategy)
             seen["keras"] = fitted(strategy) if jax.process_count() == 2 else None

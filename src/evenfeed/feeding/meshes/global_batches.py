@@ -14,6 +14,7 @@ from evenfeed.feeding.distributed_dataset import (
     DistributedIterator,
     checked_dataset,
 )
+from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputContext, InputOptions, input_options
 from evenfeed.feeding.meshes.mesh_feeds import (
     GlobalFeed,
@@ -88,6 +89,36 @@ def batches_of_processes(dataset: Any, replicas: Replicas, options: object) -> D
     return DistributedDataset(_global_feed(plan, replace(layout, replicas=replicas), chosen))
 
 
+def batches_from_function(
+    dataset_fn: Callable[[InputContext], Any], replicas: Replicas, options: object
+) -> DistributedDataset:
+    """Distribute the datasets of per-replica batches that a function makes, one for each set of replicas.
+
+    Processes with devices of the same replicas make the same dataset.
+    """
+    held = held_rows(replicas.sharding, None)
+    _check_disjoint(held)
+    made = checked_dataset(dataset_fn(_context(held)), Dataset)
+    size = global_batch_size(plan_of(made))
+    if size is None:
+        raise InvalidArgumentError(
+            "The batches of the dataset may have any number of rows, but the processes must have the same number at each step.",
+            fix="make batch(n) the last transformation that changes the number of rows.",
+            origin=plan_of(made).origin,
+        )
+    plan = plan_of(made.unbatch().batch(size * len(held.own_shards)))
+    layout = replace(layout_of(array_specs(plan), replicas.sharding), replicas=replicas)
+    return DistributedDataset(
+        LocalFeed(plan, layout, _checked(input_options(options)), _worker(layout))
+    )
+
+
+def _context(held: HeldRows) -> InputContext:
+    """Return what a function is told of the rows of this process."""
+    group = next(n for n, members in enumerate(held.groups) if held.worker in members)
+    return InputContext(len(held.groups), group, held.shards)
+
+
 def _global_feed(plan: Node, layout: ArrayLayout, options: InputOptions) -> GlobalFeed | LaneFeed:
     kind = LaneFeed if policy_of(plan) is AutoShardPolicy.LANES else GlobalFeed
     return kind(plan, layout, options, _worker(layout))
@@ -109,9 +140,7 @@ def _local_feed(
 ) -> LocalFeed:
     held = held_rows(sharding, mesh)
     _check_disjoint(held)
-    group = next(n for n, members in enumerate(held.groups) if held.worker in members)
-    made = dataset_fn(InputContext(len(held.groups), group, held.shards))
-    plan = plan_of(checked_dataset(made, Dataset))
+    plan = plan_of(checked_dataset(dataset_fn(_context(held)), Dataset))
     layout = layout_of(array_specs(plan), sharding, mesh)
     return LocalFeed(plan, layout, options, _worker(layout))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas import contexts
@@ -135,11 +136,22 @@ def afterwards(call: Callable[[Any], Any], like: Any, value: PerReplica) -> Any:
 def tensors_of(replicas: Replicas, value: Any) -> list[Any]:
     """Return the parts of this worker's replicas. A plain value is the part of each replica."""
     if not has_parts(value):
+        _check_owned(replicas, value)
         parts = [value] * replicas.local_count
     else:
         # A program cannot contain arrays that are committed to different devices.
         parts = value.parts if contexts.staging() is None else value.values
     return [convert_to_tensor(part) for part in parts]
+
+
+def _check_owned(replicas: Replicas, value: Any) -> None:
+    """Raise for a plain value if workers share replicas: each may have another value for the same replica."""
+    if replicas.are_shared:
+        raise InvalidArgumentError(
+            f"The processes share replicas, so a process's own value, {shortened(value)}, belongs to no replica.",
+            fix="pass a per-replica value, such as a result of strategy.run; or combine the values of processes with "
+            "jax.experimental.multihost_utils.process_allgather.",
+        )
 
 
 def avals_of(replicas: Replicas, value: Any, parts: Sequence[Any]) -> list[Aval]:
