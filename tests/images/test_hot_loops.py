@@ -71,6 +71,15 @@ def test_a_loop_gives_the_bits_of_numpy(compiled, name, kind):
     np.testing.assert_array_equal(compiled(call, image), np.asarray(call(image)))
 
 
+@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize("method", ["bilinear", "bicubic", "area", "lanczos5"])
+def test_a_loop_resizes_other_numbers_of_channels(compiled, method, channels):
+    image = np.concatenate([WIDE, WIDE], axis=-1)[..., :channels]
+    for size in ([11, 31], [31, 19], [23, 7]):
+        call = lambda x, size=size: tf.image.resize(x, size, method)  # noqa: E731
+        np.testing.assert_array_equal(compiled(call, image), np.asarray(call(image)))
+
+
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.parametrize("kind", ["floats", "wide floats"])
 def test_a_loop_over_floats_gives_the_bits_of_numpy(compiled, name, kind):

@@ -171,7 +171,7 @@ def resized(
         image: The images.
         size: The new height and width.
         rows: The old rows of each new one, and their weights.
-        columns: The old numbers in a row of each new one, and their weights.
+        columns: The first numbers of the old pixels of each new one, and their weights.
     """
     if not _has_loops(image):
         return None

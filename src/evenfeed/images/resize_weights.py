@@ -107,6 +107,15 @@ def band(method: str, old: int, new: int, channels: int = 1, *, antialias: bool)
     return Band(numbers, np.ascontiguousarray(np.repeat(found, channels, axis=1)))
 
 
+@lru_cache(maxsize=64)
+def runs_of_pixels(
+    method: str, old: int, new: int, channels: int, *, antialias: bool
+) -> tuple[Array, Array]:
+    """Return where the run of each new pixel starts in a row of numbers, and a row of weights for each run."""
+    found = band(method, old, new, antialias=antialias)
+    return found.places[0] * channels, np.ascontiguousarray(found.weights.T)
+
+
 def middles(count: int) -> Array:
     """Return the centres of pixels."""
     return np.arange(count, dtype=np.float32) + np.float32(0.5)

@@ -13,7 +13,7 @@ from evenfeed.core.handles import RowKernel, applied
 from evenfeed.core.specs import TensorSpec
 from evenfeed.images import hot_loops
 from evenfeed.images.geometry import check_image, lengths_of, size_of, with_size
-from evenfeed.images.resize_weights import band, middles, weights
+from evenfeed.images.resize_weights import band, middles, runs_of_pixels, weights
 
 BILINEAR: Final = "bilinear"
 NEAREST: Final = "nearest"
@@ -175,8 +175,8 @@ def _bilinear(image: Array, size: tuple[int, int]) -> Array:
         "interpolate",
         image,
         size,
-        _between(height, size[0]).parts if height != size[0] else _KEPT,
-        _between_numbers(width, size[1], channels).parts if width != size[1] else _KEPT,
+        _around(height, size[0]) if height != size[0] else _KEPT,
+        _around(width, size[1], channels) if width != size[1] else _KEPT,
     )
     if found is not None:
         return found
@@ -214,11 +214,6 @@ class _Between:
     upper: Array
     weight: Array
 
-    @property
-    def parts(self) -> tuple[Array, Array, Array]:
-        """The arguments of a compiled loop."""
-        return self.lower, self.upper, self.weight
-
 
 # What stands for a side that keeps its length.
 _KEPT: Final = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
@@ -231,6 +226,13 @@ def _between(old: int, new: int) -> _Between:
     lower = np.maximum(below, 0).astype(np.int64)
     upper = np.minimum(np.ceil(places), old - 1).astype(np.int64)
     return _Between(lower, upper, places - below)
+
+
+@lru_cache(maxsize=256)
+def _around(old: int, new: int, channels: int = 1) -> tuple[Array, Array, Array]:
+    """Return the arguments of a compiled loop: where both pixels start in a row of numbers, and the weight."""
+    pixels = _between(old, new)
+    return pixels.lower * channels, pixels.upper * channels, pixels.weight
 
 
 @lru_cache(maxsize=256)
@@ -247,12 +249,11 @@ def _between_numbers(old: int, new: int, channels: int) -> _Between:
 def _weighed(image: Array, size: tuple[int, int], method: str, *, antialias: bool) -> Array:
     (height, width), channels = size_of(image), image.shape[-1]
     rows = band(method, height, size[0], antialias=antialias)
-    columns = band(method, width, size[1], channels, antialias=antialias)
-    found = hot_loops.resized(
-        "weigh", image, size, (rows.places, rows.weights), (columns.places, columns.weights)
-    )
+    runs = runs_of_pixels(method, width, size[1], channels, antialias=antialias)
+    found = hot_loops.resized("weigh", image, size, (rows.places, rows.weights), runs)
     if found is not None:
         return found
+    columns = band(method, width, size[1], channels, antialias=antialias)
     joined = image.reshape(*image.shape[:-2], width * channels)
     high = _added(joined, rows.places, rows.weights[..., None], -2)
     wide = _added(high, columns.places, columns.weights, -1)
