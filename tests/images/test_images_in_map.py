@@ -167,3 +167,30 @@ def test_images_are_encoded_in_map():
     assert dataset.element_spec == tf.TensorSpec([], tf.string)
     again = dataset.map(tf.io.decode_png)
     np.testing.assert_array_equal(list(again), images)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("threads", [None, 2])
+def test_results_of_kernels_share_no_memory(count, threads):
+    images = np.stack([pixels(8, 6, seed=seed) for seed in range(count)])
+
+    def same(image):
+        turned = tf.image.rot90(image)
+        cut = tf.image.crop_to_bounding_box(turned, 0, 0, 3, 3)
+        return turned, tf.image.resize(turned, [6, 8], "nearest"), cut, image
+
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(same, num_parallel_calls=threads)
+    for image, results in zip(images, dataset.as_numpy_iterator(), strict=True):
+        before = [result.copy() for result in results]
+        np.testing.assert_array_equal(results[3], image)
+        for written in results[:3]:
+            written[...] = 255 - written
+            before = [
+                255 - kept if written is one else kept
+                for one, kept in zip(results, before, strict=True)
+            ]
+            for one, kept in zip(results, before, strict=True):
+                np.testing.assert_array_equal(one, kept)
+    np.testing.assert_array_equal(
+        images, np.stack([pixels(8, 6, seed=seed) for seed in range(count)])
+    )

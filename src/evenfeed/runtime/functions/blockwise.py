@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from threading import Lock
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 
@@ -39,6 +39,8 @@ from evenfeed.runtime.functions.vectorise import Row
 
 # The results for some rows, and which rows failed; None if there is no program for these rows.
 Done: TypeAlias = tuple[Block, Array | None] | None
+# Returns the memory for a result column, given its number and the shape and dtype of its rows.
+Place: TypeAlias = Callable[[int, tuple[int, ...], DType], Array]
 
 # A trace for elements of another shape found something that the first trace did not know.
 _RETRACED: Final = (NewKernel, NewVariables, ProbeAbandoned, DrawsVary)
@@ -190,7 +192,7 @@ def _computed(
         free_columns(block, rows, parts),
         at_once=at_once,
     )
-    return assembled(block, parts, outputs), failed
+    return assembled(block, parts, outputs, piece.place), failed
 
 
 def free_columns(block: Block, rows: Sequence[Row | None], parts: Sequence[Any]) -> Collection[int]:
@@ -234,21 +236,60 @@ def _row_shape(column: Array | Texts | RaggedTensor | list[Any]) -> Row | None:
     return Row(*kinds.pop()) if len(kinds) == 1 else None
 
 
-def assembled(block: Block, parts: Sequence[Any], outputs: Sequence[Any]) -> Block:
-    """Return the columns of a result: computed, passed through or constant."""
+def assembled(
+    block: Block, parts: Sequence[Any], outputs: Sequence[Any], place: Place | None = None
+) -> Block:
+    """Return the columns of a result: computed, passed through or constant.
+
+    Args:
+        block: The elements, with the results of kernels.
+        parts: What each column of the result is.
+        outputs: The computed columns.
+        place: Returns memory for a column, given its number and the shape and dtype of its rows.
+    """
     computed = iter(outputs)
     uses = Counter(part.index for part in parts if isinstance(part, Handle))
     columns: list[Column] = []
-    for part in parts:
+    for number, part in enumerate(parts):
         match part:
             case Row():
                 columns.append(next(computed))
             case Handle():
-                column = in_one_piece(block.columns[part.index])
-                # Read-only if two parts share memory: a write to one must not change the other.
-                columns.append(column if uses[part.index] == 1 else frozen(column))
+                if uses[part.index] == 1:
+                    columns.append(_in_place(block, part.index, place and partial(place, number)))
+                else:
+                    # Read-only, because two parts share memory: a write to one must not change the other.
+                    columns.append(frozen(in_one_piece(block.columns[part.index])))
             case None:
                 columns.append(None)
             case _:
                 columns.append(np.broadcast_to(part, (block.length, *part.shape)))
     return Block(tuple(columns), block.length)
+
+
+def _in_place(
+    block: Block, index: int, place: Callable[[tuple[int, ...], DType], Array] | None
+) -> Column:
+    """Return a column in one piece, with as few copies of the results of row kernels as possible."""
+    column = block.columns[index]
+    if not isinstance(column, list) or place is None or type(column[0]) is not np.ndarray:
+        return in_one_piece(column)
+    first = cast("Array", column[0])
+    if len(column) == 1 and _is_only_here(first, block, index):
+        return first[None]
+    row = _row_shape(column) if first.dtype.kind in "biuf" else None
+    if row is None:
+        return in_one_piece(column)
+    out = place(row.shape, row.dtype)
+    for new, old in zip(out, column, strict=True):
+        new[...] = old
+    return out
+
+
+def _is_only_here(array: Array, block: Block, index: int) -> bool:
+    """Return True if no other column of a Block has the memory of an array that a kernel made."""
+    owns = array.base is None and array.flags.c_contiguous and array.flags.writeable
+    if not owns or array.dtype.kind not in "biuf" or array.ndim == 0:
+        return False
+    others = (other for place, other in enumerate(block.columns) if place != index)
+    return not any(item is array for other in others if isinstance(other, list) for item in other)
