@@ -11,7 +11,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.arrays.picking import gather
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, static_shape
 from evenfeed.tensors.operands import COMPUTABLE, REALS, apply
@@ -164,6 +164,8 @@ def _patches(
         _windows(length, *each, padded=padded)
         for length, *each in zip(batch.shape[1:3], size, stride, rate, strict=True)
     )
+    if size == stride and rate == (1, 1) and not padded:
+        return _tiles(batch, size)
     room = [(0, 0), _around(rows, above, batch.shape[1])]
     room += [_around(columns, before, batch.shape[2]), (0, 0)]
     whole = jnp.pad(batch, room)
@@ -171,26 +173,43 @@ def _patches(
     return found.reshape(*found.shape[:3], size[0] * size[1] * batch.shape[3])
 
 
+def _tiles(batch: Any, size: tuple[int, int]) -> Any:
+    """Cut images into patches side by side, which XLA does faster by exchanging axes than by indices."""
+    count, height, width, channels = batch.shape
+    rows, columns = height // size[0], width // size[1]
+    whole = batch[:, : rows * size[0], : columns * size[1]]
+    tiles = whole.reshape(count, rows, size[0], columns, size[1], channels).swapaxes(2, 3)
+    return tiles.reshape(count, rows, columns, size[0] * size[1] * channels)
+
+
 def _crops(  # noqa: PLR0913, PLR0917 - the settings, then the arrays
     height: int, width: int, nearest: bool, outside: float, images: Any, boxes: Any, which: Any
 ) -> Any:
-    rows = _places(boxes[:, 0], boxes[:, 2], images.shape[1], height)[:, :, None]
-    columns = _places(boxes[:, 1], boxes[:, 3], images.shape[2], width)[:, None, :]
-    floats = images.astype(dtypes.float32)
+    rows = _places(boxes[:, 0], boxes[:, 2], images.shape[1], height)
+    columns = _places(boxes[:, 1], boxes[:, 3], images.shape[2], width)
 
-    def pixels(row: Any, column: Any) -> Any:
-        inner = [
-            jnp.clip(at, 0, length - 1).astype(dtypes.int32)
-            for at, length in ((row, images.shape[1]), (column, images.shape[2]))
-        ]
-        return floats.at[which[:, None, None], inner[0], inner[1]].get(**_FILLED)
+    def crop(box: tuple[Any, Any, Any]) -> Any:
+        row, column, number = box
+        image = images.at[number].get(**_FILLED)
 
-    if nearest:
-        found = pixels(_rounded(rows), _rounded(columns))
-    else:
-        found = _interpolated(pixels, rows, columns)
-    inside = _within(rows, images.shape[1]) & _within(columns, images.shape[2])
-    return jnp.where(inside[..., None], found, jnp.float32(outside))
+        def pixels(row: Any, column: Any) -> Any:
+            """Take rows, then columns: XLA copies whole rows at once."""
+            inner = [
+                jnp.clip(at, 0, length - 1).astype(dtypes.int32)
+                for at, length in zip((row, column), image.shape, strict=False)
+            ]
+            return image[inner[0]].astype(dtypes.float32)[:, inner[1]]
+
+        if nearest:
+            found = pixels(_rounded(row), _rounded(column))
+        else:
+            found = _interpolated(pixels, row, column)
+        inside = _within(row, image.shape[0])[:, None] & _within(column, image.shape[1])
+        known = (number >= 0) & (number < images.shape[0])
+        return jnp.where(known, jnp.where(inside[..., None], found, jnp.float32(outside)), np.nan)
+
+    # One at a time: the intermediate values of a box stay in the cache.
+    return jax.lax.map(crop, (rows, columns, which))
 
 
 def _glimpses(
@@ -303,10 +322,7 @@ def _rounded(places: Any) -> Any:
 
 def _interpolated(pixels: Any, rows: Any, columns: Any) -> Any:
     top, left = jnp.floor(rows), jnp.floor(columns)
-    down, right = (rows - top)[..., None], (columns - left)[..., None]
-    upper = pixels(top, left) + (pixels(top, jnp.ceil(columns)) - pixels(top, left)) * right
-    bottom = jnp.ceil(rows)
-    lower = (
-        pixels(bottom, left) + (pixels(bottom, jnp.ceil(columns)) - pixels(bottom, left)) * right
-    )
+    down, right = (rows - top)[:, None, None], (columns - left)[:, None]
+    edges = [(pixels(at, left), pixels(at, jnp.ceil(columns))) for at in (top, jnp.ceil(rows))]
+    upper, lower = (first + (last - first) * right for first, last in edges)
     return upper + (lower - upper) * down
