@@ -235,3 +235,14 @@ def test_an_empty_file_has_no_rows(tmp_path, capsys):
     (tmp_path / "empty.txt").write_bytes(b"")
     (report,) = inspected(capsys, str(tmp_path / "empty.txt"))
     assert (report["rows"], report["sample"]) == (0, [])
+
+
+def test_pictures_in_folders_are_found_by_a_pattern_and_their_labels_by_keras(tmp_path, capsys):
+    for number in range(6):
+        path = tmp_path / ("cats" if number % 2 else "dogs") / f"{number}.png"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(tf.io.encode_png(np.zeros((4, 6, 3), np.uint8)).numpy())
+    (report,) = inspected(capsys, str(tmp_path))
+    assert f"tf.io.gfile.glob('{tmp_path}/*/*.png')" in report["code"]
+    assert f"tf.keras.utils.image_dataset_from_directory('{tmp_path}')" in report["code"]
+    assert len(list(made_by(report["code"]))) == 6

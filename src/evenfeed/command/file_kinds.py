@@ -197,7 +197,7 @@ def code_of(kind: Kind, paths: Sequence[str], fill_null: dict[str, Any]) -> str:
             delimiter = f", field_delim={kind.delimiter!r}" if kind.delimiter != "," else ""
             made = f"tf.data.experimental.make_csv_dataset({names}, batch_size=32, num_epochs=1{delimiter}{packed})"
         case "picture":
-            made = f"tf.data.Dataset.from_tensor_slices({names if len(paths) > 1 else f'[{names}]'}).map(tf.io.read_file).map(tf.io.decode_image)"
+            made = f"tf.data.Dataset.from_tensor_slices({names if len(paths) > 1 else f'[{names}]'}).map(tf.io.read_file).map(tf.io.decode_image){_labelled(paths)}"
         case "saved":
             made = f"tf.data.Dataset.load({names})"
         case "tfrecord" | "text":
@@ -215,10 +215,23 @@ def _listed(paths: Sequence[str]) -> str:
     if len(paths) <= 3:
         return repr(list(paths))
     folder, ending = os.path.dirname(paths[0]), os.path.splitext(paths[0])[1]
-    pattern = os.path.join(folder, f"*{ending}")
-    if sorted(matching(pattern)) == sorted(paths):
-        return f"tf.io.gfile.glob({pattern!r})"
+    above = os.path.join(os.path.dirname(folder), "*")
+    for place in (folder, above):
+        for name in (f"*{ending}", "*"):
+            pattern = os.path.join(place, name)
+            if sorted(matching(pattern)) == sorted(paths):
+                return f"tf.io.gfile.glob({pattern!r})"
     return repr(list(paths))
+
+
+def _labelled(paths: Sequence[str]) -> str:
+    """Return a comment on how to get labels, if pictures lie in several folders of one folder."""
+    folders = {os.path.dirname(path) for path in paths}
+    above = {os.path.dirname(folder) for folder in folders}
+    if len(folders) < 2 or len(above) > 1:
+        return ""
+    made = f"tf.keras.utils.image_dataset_from_directory({above.pop()!r})"
+    return f"\n# with the folders as labels, in batches of one size: {made}"
 
 
 def bytes_in(path: str) -> int:

@@ -10,6 +10,7 @@ from evenfeed.strategy.cross_device_ops import CrossDeviceOps, check_cross_devic
 from evenfeed.strategy.device_names import LogicalDevice, PhysicalDevice
 from evenfeed.strategy.devices import default_devices, jax_device
 from evenfeed.strategy.lone_cpu import say_once_if_alone
+from evenfeed.strategy.lone_worker import say_once_if_apart
 from evenfeed.strategy.strategy import Strategy
 from evenfeed.strategy.xla_threads import ensure_threads
 
@@ -50,6 +51,7 @@ class MirroredStrategy(Strategy):
                     fix='name one or more devices, each once: MirroredStrategy(["CPU:0", "CPU:1"]).',
                 )
             )
+        say_once_if_apart()
         super().__init__(replicas_on(found))
 
 
