@@ -3,14 +3,19 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.optional import Optional
-from evenfeed.core.publish import publish, refusal
+from evenfeed.core.publish import members_of, publish, refusal
 from evenfeed.live.watching import enable_stats
 
-__all__ = ["Optional", "enable_stats"]
+if TYPE_CHECKING:
+    from evenfeed.live.public_names import dashboard, save_trace
 
-publish(__name__, __all__, globals())
+__all__ = ["Optional", "dashboard", "enable_stats", "save_trace"]
+
+publish(__name__, ["Optional", "enable_stats"], globals())
 
 if not TYPE_CHECKING:
-    __getattr__ = refusal(
+    _missing = refusal(
         __name__, __all__, "The page of names in the docs lists what evenfeed provides."
     )
+    # A web server takes time to import.
+    __getattr__ = members_of("evenfeed.live.public_names", __name__, _missing)

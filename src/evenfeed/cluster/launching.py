@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TextIO, final
@@ -28,6 +28,8 @@ from typing import Any, Final, TextIO, final
 from evenfeed.cluster.handshake import TOKEN
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.lazy import socket, subprocess
+from evenfeed.live.watching import PORT
+from evenfeed.live.worker_pages import LiveView
 
 _LAST_LINES: Final = 10
 DEFAULT_GRACE_SECONDS: Final = 10.0  # for the other workers after one has failed
@@ -47,6 +49,7 @@ def launch(  # noqa: PLR0913, PLR0917 - the options of the command
     grace: float = DEFAULT_GRACE_SECONDS,
     restarts: int = 0,
     min_workers: int | None = None,
+    dashboard: int | None = None,
 ) -> int:
     """Run a program in several workers, and return a single exit code.
 
@@ -60,21 +63,29 @@ def launch(  # noqa: PLR0913, PLR0917 - the options of the command
         grace: How many seconds the other workers have to exit by themselves when one fails.
         restarts: How often to start all workers again after one failed.
         min_workers: Restart without the workers that were lost, but with at least this many; None for all of them.
+        dashboard: The port of a page that shows what the workers wait for; 0 for any port, None for no page.
     """
     signals, code = _Signals(), 0
-    with signals.passed_on():
+    view = None if dashboard is None else LiveView(dashboard)
+    with signals.passed_on(), nullcontext() if view is None else closing(view):
         for restart in range(restarts + 1):
             group = _Group(signals)
             if signals.number:  # it came between two starts
                 return code
             try:
-                for environ in environments(workers, replicas):
-                    started = {**environ, RESTARTS: str(restart)}
+                shown = view_settings(workers, view)
+                for environ, live in zip(environments(workers, replicas), shown, strict=True):
+                    started = {**environ, **live, RESTARTS: str(restart)}
                     group.start([sys.executable, *command], started)
                 group.show()
+                if view is not None:
+                    view.show()
+                    group.say(f"live view at {view.url}")
                 code = group.wait(grace)
             finally:
                 group.end()
+                if view is not None:
+                    view.hide()  # the next start forks, which a process with threads must not
             if code == 0 or signals.number:
                 return code
             left = workers if min_workers is None else max(min_workers, workers - len(group.lost))
@@ -84,6 +95,14 @@ def launch(  # noqa: PLR0913, PLR0917 - the options of the command
                 group.say(f"giving up after {_counted(restarts, 'restart')}.")
             workers = left
     return code
+
+
+def view_settings(workers: int, view: LiveView | None) -> list[dict[str, str]]:
+    """Return the environment variables that make workers show what they wait for."""
+    if view is None:
+        return [{}] * workers
+    view.ports = _free_ports(workers)
+    return [{PORT: str(port)} for port in view.ports]
 
 
 def _restarting(number: int, of: int, before: int, now: int) -> str:

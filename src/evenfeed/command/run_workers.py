@@ -39,6 +39,17 @@ def add(commands: Any) -> None:
         help="restart without the workers that were lost, but with at least M (default: with all)",
     )
     run.add_argument(
+        "--dashboard",
+        action="store_true",
+        help="show a page on this machine with what each worker waits for, while it trains",
+    )
+    run.add_argument(
+        "--dashboard-port",
+        type=int,
+        metavar="PORT",
+        help="the port of that page (default: any that is free)",
+    )
+    run.add_argument(
         "command",
         nargs=argparse.REMAINDER,
         metavar="script.py ...",
@@ -62,6 +73,7 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         given.grace,
         given.restarts,
         given.min_workers,
+        (given.dashboard_port or 0) if given.dashboard or given.dashboard_port else None,
     )
 
 

@@ -14,7 +14,7 @@ from evenfeed.feeding.changed_steps import ChangedSteps
 from evenfeed.feeding.composite_rows import row_count
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.feeding.placing import Placing
-from evenfeed.live.watching import Stats, TraceEvent
+from evenfeed.live.watching import IteratorStats, Stats, TraceEvent
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.runtime.elements import ElementIterator
 from evenfeed.runtime.measuring.advice import advised
@@ -44,7 +44,7 @@ class ReplicaStats(Stats):
 
 @final
 @dataclass(frozen=True)
-class DistributedStats(Stats):
+class DistributedStats(IteratorStats):
     """What a distributed iterator has done on one worker.
 
     Attributes:
@@ -67,10 +67,8 @@ class DistributedStats(Stats):
 
     worker: int
     workers: int
-    seconds: float
     steps: int
     steps_per_second: float
-    waited_seconds: float
     bytes: int
     read_seconds: float
     copy_seconds: float
@@ -81,6 +79,10 @@ class DistributedStats(Stats):
     pipelines: tuple[PipelineStats, ...]
     bottleneck: int | None = None
     advice: str = ""
+
+    @property
+    def taken(self) -> int:
+        return self.steps
 
     def since(self, before: "DistributedStats") -> "DistributedStats":
         """Return the figures of the time since `before`, which the same iterator returned earlier."""

@@ -1,11 +1,20 @@
 """Whether new iterators are measured, and which ones are."""
 
+import os
 import weakref
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Final, NamedTuple, Protocol, final
+
+from evenfeed.core.lazy import LazyModule
+
+# The port on loopback at which a worker shows its figures. `evenfeed run --dashboard` sets it.
+PORT: Final = "EVENFEED_DASHBOARD_PORT"
+
+page_server: Any = LazyModule("evenfeed.live.page_server")
 
 # Iterators that have ended, of which the last figures are kept.
 _ENDED: Final = 8
@@ -18,6 +27,28 @@ class Stats:
     def as_dict(self) -> dict[str, Any]:
         """Return the figures as plain dicts, lists, numbers and strings, for example for JSON."""
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class IteratorStats(Stats, ABC):
+    """Figures of a whole iterator.
+
+    Attributes:
+        seconds: The time from the first read to now, or to the end of the data.
+        waited_seconds: The time in which your program waited for data.
+    """
+
+    seconds: float
+    waited_seconds: float
+
+    @property
+    @abstractmethod
+    def taken(self) -> int:
+        """How many elements or steps the program has taken."""
+
+    @abstractmethod
+    def since(self, before: Any) -> "IteratorStats":
+        """Return the figures of the time since `before`, which the same iterator returned earlier."""
 
 
 class TraceEvent(NamedTuple):
@@ -39,7 +70,7 @@ class Measured(Protocol):
         """What is iterated over; the next pass over it has the same name."""
         ...
 
-    def stats(self) -> Stats:
+    def stats(self) -> IteratorStats:
         """Return the figures up to now. The garbage collector may ask for them, so it must not wait for locks."""
         ...
 
@@ -54,7 +85,7 @@ class Watched(NamedTuple):
     number: int
     name: str
     is_alive: bool
-    stats: Stats
+    stats: IteratorStats
 
 
 @final
@@ -66,16 +97,25 @@ class Watching:
     """
 
     def __init__(self) -> None:
-        self.is_on = False
+        self._port = os.environ.get(PORT)  # of a page for this process, until it is opened
+        self.is_on = self._port is not None
         self._numbers = count(1)
         self._alive: dict[int, Measured] = {}
         self._gone: deque[Watched] = deque(maxlen=_ENDED)
 
     def watch(self, iterator: object, measured: Measured) -> None:
         """Show the figures of an iterator as long as it exists, and its last ones afterwards."""
+        if self._port is not None:
+            self._open_page(self._port)
         number = next(self._numbers)
         self._alive[number] = measured
         weakref.finalize(iterator, self._end, number).atexit = False
+
+    def _open_page(self, port: str) -> None:
+        """Show the figures where `evenfeed run --dashboard` asks for them. Processes that this one starts do not."""
+        self._port = None
+        os.environ.pop(PORT, None)
+        page_server.open_page(port)
 
     def _end(self, number: int) -> None:
         """Keep the last figures. Takes no lock, because the garbage collector calls it."""

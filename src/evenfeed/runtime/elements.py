@@ -343,6 +343,8 @@ class ElementIterator(Iterator, Forkable):
             # Close generators and files even if the iterator stays referenced.
             ended, self._operator = self._operator, Ended(self._operator.state())
             ended.close()  # at once: the next pass may need the lock of a cache that was not read to its end
+            if self._measure is not None:
+                self._measure.end()
             self._torn = None
             raise StopIteration
         return block

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
-from typing import Final, final
+from typing import final
 
 from evenfeed.core.errors import FailedPreconditionError
-from evenfeed.live.watching import Stats, TraceEvent
+from evenfeed.live.watching import IteratorStats, TraceEvent
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.elementwise import Map
 from evenfeed.plan.node import Node
@@ -22,12 +22,10 @@ from evenfeed.runtime.operators.thread_map import threads_of
 from evenfeed.runtime.plan_steps import PlanStep, steps_of
 from evenfeed.runtime.processes.process_map import processes_of
 
-_CONSUMER: Final = "next"  # the event of the consumer in a trace
-
 
 @final
 @dataclass(frozen=True)
-class PipelineStats(Stats):
+class PipelineStats(IteratorStats):
     """What the pipeline of an iterator has done.
 
     Attributes:
@@ -39,12 +37,14 @@ class PipelineStats(Stats):
         advice: One sentence that says what to change.
     """
 
-    seconds: float
-    waited_seconds: float
     elements: int
     stages: tuple[StageStats, ...]
     bottleneck: int | None
     advice: str
+
+    @property
+    def taken(self) -> int:
+        return self.elements
 
     def since(self, before: "PipelineStats") -> "PipelineStats":
         """Return the figures of the time since `before`, which the same iterator returned earlier.
@@ -93,6 +93,7 @@ class PipelineMeasure:
         self._plan = plan
         self.meter = PlanMeter()
         self._consumer = StageMeter(plan, self.meter.events)
+        self._has_ended = False
 
     @property
     def name(self) -> str:
@@ -101,13 +102,22 @@ class PipelineMeasure:
         return " at ".join(filter(None, [last.label, _line(last.node)]))
 
     def top(self, operator: Operator) -> Operator:
-        """Return the operator that the consumer reads."""
+        """Return the operator that the consumer reads: that of the last stage, if it counts what it returns."""
+        self._has_ended = False
+        if isinstance(operator, MeasuredOperator) and operator.counts:
+            self._consumer = operator.stage
+            return operator
         return MeasuredOperator(operator, self._consumer)
+
+    def end(self) -> None:
+        """Stop the time, because there are no more elements."""
+        self._has_ended = True
 
     def stats(self) -> PipelineStats:
         """Return the figures up to now."""
         taken = self._consumer
-        seconds = _elapsed(taken)
+        end = taken.last if self._has_ended else perf_counter()
+        seconds = end - taken.first if taken.first else 0.0
         waited = taken.own + taken.below
         return pipeline_stats(seconds, waited, taken.elements, list(self._stages(seconds)))
 
@@ -115,7 +125,8 @@ class PipelineMeasure:
         """Return the latest reads."""
         found: list[TraceEvent] = []
         for stage, thread, began, seconds, elements in list(self.meter.events):
-            name = _CONSUMER if stage is self._consumer else label_of(stage.node, [])
+            is_stage = self.meter.known(stage.node) is stage or stage is not self._consumer
+            name = label_of(stage.node, []) if is_stage else "next"
             found.append(TraceEvent(name, _line(stage.node), thread, began, seconds, elements))
         return found
 
@@ -193,12 +204,6 @@ def workers_of(node: Node) -> tuple[int, str]:
     threads = threads_of(function, node, in_order=True)
     threads = 1 if function.record.is_called_here else threads
     return threads, "threads" if threads > 1 else "thread"
-
-
-def _elapsed(consumer: StageMeter) -> float:
-    if not consumer.first:
-        return 0.0
-    return (consumer.last if consumer.has_ended else perf_counter()) - consumer.first
 
 
 def _line(node: Node) -> str:

@@ -7,9 +7,9 @@ without one has neither wrappers nor counters.
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from threading import Lock, get_ident
+from threading import get_ident
 from time import perf_counter
-from typing import Final, NamedTuple, final
+from typing import Final, TypeAlias, final
 
 from evenfeed.core.block import Block, Positions
 from evenfeed.plan.node import Node
@@ -19,30 +19,21 @@ from evenfeed.runtime.positions.orders import Order
 from evenfeed.runtime.positions.rows import Rows
 from evenfeed.runtime.provenance import Provenance, RowOrigin
 
-# The bytes of every Block are counted at first, then those of one in so many: columns of Python objects take long.
-_ALL_SIZED: Final = 64
-_SIZED: Final = 16
+# The bytes of every Block are counted at first, then those of one in so many: that takes long.
+_ALL_NOTED: Final = 8
+_NOTED: Final = 32
+# In seconds: shorter reads are in no trace, apart from the first ones of a stage.
+_SHORT: Final = 2e-5
 # The latest reads that a trace shows, of each iterator.
 _EVENTS: Final = 20_000
 
 
-class _Clock(threading.local):
-    """The time that measured reads took in this thread, since the current read began."""
-
-    below: float = 0.0
+# `below` is the time that measured reads took in this thread, since the current read began.
+_clock: Final = threading.local()
 
 
-_clock: Final = _Clock()
-
-
-class ReadEvent(NamedTuple):
-    """One read, for a trace. Times are those of `perf_counter`."""
-
-    stage: "StageMeter"
-    thread: int
-    began: float
-    seconds: float
-    elements: int
+# One read, for a trace: its stage, its thread, when it began, the seconds that it took, and how many elements it gave.
+ReadEvent: TypeAlias = "tuple[StageMeter, int, float, float, int]"
 
 
 @final
@@ -58,11 +49,25 @@ class StageMeter:
         function: The time of its function in all threads and processes; None if it has none.
         passes_on: The stage whose elements it has, if it only chooses their positions.
         first, last: When the first read began, and when the last one ended.
-        has_ended: Whether the last read found nothing.
         buffered, fills: The sum of the elements in its buffer at the begin of a read, and how many reads.
         buffer_size: The size of its buffer; None if it has none.
         events: Where to add each read, for a trace.
     """
+
+    __slots__ = (
+        *(
+            "below",
+            "buffer_size",
+            "buffered",
+            "elements",
+            "events",
+            "fills",
+            "first",
+            "function",
+            "last",
+        ),
+        *("node", "own", "passes_on", "room", "_reads", "_sized_bytes", "_sized_elements"),
+    )
 
     def __init__(self, node: Node, events: "deque[ReadEvent]") -> None:
         self.node = node
@@ -72,7 +77,6 @@ class StageMeter:
         self.room = 0.0
         self.first = 0.0
         self.last = 0.0
-        self.has_ended = False
         self.function: PassMeter | None = None
         self.passes_on: StageMeter | None = None
         self.buffered = 0
@@ -82,7 +86,6 @@ class StageMeter:
         self._sized_bytes = 0
         self._sized_elements = 0
         self.events = events
-        self._lock = Lock()
 
     @property
     def bytes(self) -> int:
@@ -98,26 +101,34 @@ class StageMeter:
         return self.elements if self.passes_on is None else self.passes_on.count
 
     def add(self, block: Block | None, began: float, seconds: float, below: float) -> None:
-        """Count a read."""
-        length = 0 if block is None else block.length
-        with self._lock:
-            self.first = self.first or began
-            self.last = began + seconds
-            self.has_ended = block is None
-            self.own += seconds - below
-            self.below += below
-            if block is not None:
-                self.elements += length
-                self._reads = reads = self._reads + 1
-                if reads <= _ALL_SIZED or reads % _SIZED == 0:
-                    self._sized_bytes += block.nbytes
-                    self._sized_elements += length
-        self.events.append(ReadEvent(self, get_ident(), began, seconds, length))
+        """Count a read.
 
-    def add_own(self, seconds: float) -> None:
-        """Count time of its own, of which other reads count the elements."""
-        with self._lock:
-            self.own += seconds
+        Takes no lock: CPython switches threads only after calls and jumps, and there are none in a statement that adds.
+        """
+        self.last = began + seconds
+        self.own += seconds - below
+        self.below += below
+        self._reads = reads = self._reads + 1
+        length = 0
+        if block is not None:
+            length = block.length
+            self.elements += length
+        if reads <= _ALL_NOTED or not reads % _NOTED:
+            self._note(block, began)
+        if seconds > _SHORT or reads <= _ALL_NOTED:
+            self.events.append((self, get_ident(), began, seconds, length))
+
+    def _note(self, block: Block | None, began: float) -> None:
+        """Note what need not be noted at every read."""
+        self.first = self.first or began
+        if block is not None:
+            self._sized_bytes += block.nbytes
+            self._sized_elements += block.length
+
+    def add_own(self, block: Block | None, began: float, seconds: float, below: float) -> None:
+        """Count time of its own in a read whose elements are counted elsewhere."""
+        del block, began
+        self.own += seconds - below
 
     def add_room(self, seconds: float) -> None:
         """Count time in which its own thread waited for room."""
@@ -144,7 +155,9 @@ class MeasuredOperator(Operator):
         self._operator = operator
         self._read = operator.read
         self._stage = stage
-        self._counts = counts
+        self._count = stage.add if counts else stage.add_own
+        # Without a call in between: readers ask for the state before each read.
+        vars(self).update(state=operator.state, rewound=operator.rewound)
         is_buffer = type(operator).fill is not Operator.fill
         self._fill: Callable[[], tuple[int, int]] | None = operator.fill if is_buffer else None
 
@@ -161,11 +174,16 @@ class MeasuredOperator(Operator):
         """Where it counts."""
         return self._stage
 
+    @property
+    def counts(self) -> bool:
+        """Whether it counts elements."""
+        return self._count == self._stage.add
+
     def read(self, most: int) -> Block | None:
         if self._fill is not None:
             self._stage.add_fill(*self._fill())
-        clock = _clock
-        outer, clock.below = clock.below, 0.0
+        clock = _clock.__dict__  # attributes of a threading.local take twice as long
+        outer, clock["below"] = clock.get("below", 0.0), 0.0
         block = None
         began = perf_counter()
         try:
@@ -173,11 +191,8 @@ class MeasuredOperator(Operator):
             return block
         finally:
             seconds = perf_counter() - began
-            if self._counts:
-                self._stage.add(block, began, seconds, clock.below)
-            else:
-                self._stage.add_own(seconds - clock.below)
-            clock.below = outer + seconds
+            self._count(block, began, seconds, clock["below"])
+            clock["below"] = outer + seconds
 
     def state(self) -> State:
         return self._operator.state()
@@ -219,8 +234,8 @@ class MeasuredRows(Rows):
         return self._measured(lambda: self._rows.run(start, count))
 
     def _measured(self, fetch: Callable[[], Block]) -> Block:
-        clock = _clock
-        outer, clock.below = clock.below, 0.0
+        clock = _clock.__dict__
+        outer, clock["below"] = clock.get("below", 0.0), 0.0
         block = None
         began = perf_counter()
         try:
@@ -228,8 +243,8 @@ class MeasuredRows(Rows):
             return block
         finally:
             seconds = perf_counter() - began
-            self.stage.add(block, began, seconds, clock.below)
-            clock.below = outer + seconds
+            self.stage.add(block, began, seconds, clock["below"])
+            clock["below"] = outer + seconds
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)
