@@ -96,6 +96,7 @@ def test_workers_that_save_different_things_are_told_so(seen):
         assert keys.startswith("InvalidArgumentError: Worker 0 and worker 1 save different values")
 
 
+@pytest.mark.timeout(400)  # two workers start, which takes minutes on a busy machine
 def test_a_worker_that_is_killed_while_all_save_is_named_and_costs_no_checkpoint(tmp_path):
     workers = []
     for worker, environ in enumerate(environments(2)):
@@ -103,10 +104,10 @@ def test_a_worker_that_is_killed_while_all_save_is_named_and_costs_no_checkpoint
             command = [sys.executable, PROGRAMS / "saving_workers.py", tmp_path / "saved"]
             workers.append(subprocess.Popen(command, env={**os.environ, **environ}, stdout=file))
     try:
-        wait_until(lambda: number_of_latest(tmp_path) > 1, 60)
-        wait_until(lambda: list((tmp_path / "saved").glob("*.orbax-checkpoint-tmp*")), 60)
+        wait_until(lambda: number_of_latest(tmp_path) >= 1, 150)
+        wait_until(lambda: list((tmp_path / "saved").glob("*.orbax-checkpoint-tmp*")), 150)
         workers[0].kill()  # the one that writes most
-        assert workers[1].wait(30) == 0
+        assert workers[1].wait(90) == 0
     finally:
         for worker in workers:
             worker.kill()

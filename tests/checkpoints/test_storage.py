@@ -119,6 +119,9 @@ def test_new_checkpoints_are_yielded_until_the_time_is_over(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(
+    400
+)  # two programs start one after the other, which takes minutes on a busy machine
 def test_a_kill_while_saving_leaves_the_last_checkpoint_whole(tmp_path):
     """Kill a program that saves all the time, at several moments, and go on from what it left."""
     last = 0
@@ -130,13 +133,13 @@ def test_a_kill_while_saving_leaves_the_last_checkpoint_whole(tmp_path):
         assert restored >= last, "a complete checkpoint was lost"
         assert restored % 10 == 0, "an incomplete checkpoint was restored"
         before = restored
-        wait_until(lambda before=before: _latest(tmp_path) >= before + 20, 60)
-        wait_until(lambda: list(tmp_path.glob("*.orbax-checkpoint-tmp*")), 60)
+        wait_until(lambda before=before: _latest(tmp_path) >= before + 10, 150)
+        wait_until(lambda: list(tmp_path.glob("*.orbax-checkpoint-tmp*")), 150)
         program.send_signal(signal.SIGKILL)
         program.wait()
         program.stdout.close()
         last = _latest(tmp_path)
-        assert last >= 20 * (part + 1)
+        assert last >= 10 * (part + 1)
     v, iterator = tf.Variable(np.zeros(300_000)), iter(tf.data.Dataset.range(10**6))
     checkpoint = tf.train.Checkpoint(v=v, data=iterator)
     checkpoint.restore(tf.train.latest_checkpoint(tmp_path)).assert_consumed()

@@ -14,7 +14,6 @@ def test_the_lazy_jax_has_the_names_of_jax():
 
 
 def test_settings_are_read_every_time():
-    assert "config" not in vars(lazy_jax.jax)
     before = lazy_jax.jax.config.jax_enable_x64
     with jax.enable_x64(not before):
         assert lazy_jax.jax.config.jax_enable_x64 is not before

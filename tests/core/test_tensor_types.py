@@ -92,3 +92,48 @@ def test_is_tensor_knows_tensors_and_variables():
     element = next(iter(tf.data.Dataset.range(1)))
     assert all(map(tf.is_tensor, (element, tf.constant(1), tf.constant("a"), tf.Variable(1.0))))
     assert not any(map(tf.is_tensor, (1, np.ones(2), [1.0], "a", None)))
+
+
+def by_zero():
+    floor, rest = (lambda x: x // 0), (lambda x: x % 0)
+    return [floor, rest, lambda x: 1 + x // np.int64(0), lambda x: x % np.array([1, 0])]
+
+
+WAYS = {
+    "traced": lambda call: list(tf.data.Dataset.range(3).map(call)),
+    "per element": lambda call: list(tf.data.Dataset.range(3).map(call, vectorize=False)),
+    "on the host": lambda call: call(next(iter(tf.data.Dataset.range(3)))),
+    "eager": lambda call: call(tf.constant([3, 4])),
+    "in a function": lambda call: tf.function(call)(tf.constant([3, 4])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("number", range(4))
+def test_an_integer_divided_by_a_known_zero_raises_however_it_is_computed(way, number):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="An integer is divided by 0"):
+        WAYS[way](by_zero()[number])
+
+
+def test_a_divisor_of_the_data_that_is_zero_raises_element_by_element():
+    quotients = tf.data.Dataset.range(3).map(lambda x: 7 // x, vectorize=False)
+    assert quotients.element_spec == tf.TensorSpec([], tf.int64)  # found with zeros
+    iterator = iter(quotients)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="divided by 0"):
+        next(iterator)
+    assert [int(x) for x in iterator] == [7, 3]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_floats_and_other_divisors_are_divided_as_before():
+    (x,) = tf.data.Dataset.from_tensors(np.float32([1, -7]))
+    (n,) = tf.data.Dataset.from_tensors(np.int32([9, -7]))
+    assert (x // 0).tolist() == [np.inf, -np.inf]
+    assert (jax.numpy.float32(1) // 0).tolist() == np.inf
+    assert (n // 2).tolist() == [4, -4]
+    assert (n % np.int32([4, 4])).tolist() == [1, 1]
+    assert (100 // n).tolist() == [11, -15]
+    n //= 2
+    assert n.tolist() == [4, -4]
+    assert isinstance(n, tf.Tensor)

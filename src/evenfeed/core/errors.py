@@ -269,3 +269,10 @@ class UnknownError(EvenfeedError, RuntimeError):
     """An error of unknown kind."""
 
     error_code = UNKNOWN
+
+
+def zero_divisor() -> InvalidArgumentError:
+    """Return the error of an integer that is divided by 0."""
+    return InvalidArgumentError(
+        "An integer is divided by 0.", fix="replace 0 first, for example with evenfeed.where."
+    )

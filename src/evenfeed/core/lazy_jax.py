@@ -24,6 +24,7 @@ from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
 from evenfeed.core.side_effects import here
 from evenfeed.core.sparse.variable_slices import assigning
+from evenfeed.core.tensor_types import check_divisor
 
 _EITHER_WAY: Final = [
     "add",
@@ -44,6 +45,8 @@ _COMPARISONS: Final = ["eq", "ne", "lt", "le", "gt", "ge"]
 def let_arrays_meet_lists() -> None:
     """Let JAX arrays accept lists in arithmetic. A list gets the dtype that a Python number would get.
 
+    Also raise if integers are divided by a 0 that is known; JAX returns some number.
+
     JAX rejects lists because they are slow, so a function with a short list of constants could not be traced. In a
     version of JAX with other classes, lists stay rejected.
     """
@@ -53,7 +56,17 @@ def let_arrays_meet_lists() -> None:
         for name in operators:
             own = getattr(arrays, f"__{name}__", None)
             if own is not None:
+                own = _checking_divisors(own) if name in ("floordiv", "mod") else own
                 setattr(arrays, f"__{name}__", _taking_lists(own))
+
+
+def _checking_divisors(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @functools.wraps(own)
+    def operator(self: Any, other: Any) -> Any:
+        check_divisor(self, other)
+        return own(self, other)
+
+    return operator
 
 
 def _taking_lists(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

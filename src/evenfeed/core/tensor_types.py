@@ -5,6 +5,7 @@ requested dtype.
 """
 
 import sys
+import threading
 import weakref
 from functools import wraps
 from typing import Any, Final, NoReturn, final
@@ -13,7 +14,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, described, zero_divisor
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
@@ -44,6 +45,44 @@ _shape: Any = np.ndarray.shape
 _item: Any = np.ndarray.__getitem__
 _array: Any = np.asarray
 _bytes_at: Any = bytes.__getitem__
+
+
+class _Trial(threading.local):
+    """Whether this thread calls a user function with zeros as a trial. They may be divisors."""
+
+    is_on = False
+
+
+trial: Final = _Trial()
+_NUMPY: Any = (np.ndarray, np.generic)
+
+
+def check_divisor(x: Any, y: Any) -> None:
+    """Raise if an integer is divided by an integer of the host that is 0. NumPy and JAX return some number."""
+    if type(y) is int:
+        has_zero = y == 0
+    else:
+        has_zero = isinstance(y, _NUMPY) and y.dtype.kind in "iu" and not np.all(y)
+    if has_zero and (type(x) is int or x.dtype.kind in "iu"):
+        raise zero_divisor()
+
+
+def _dividing(name: str) -> Any:
+    """Return both forms of an operator of NumPy that raises if an integer is divided by 0."""
+    by_numpy: Any = getattr(np.ndarray, f"__{name}__")
+    reflected: Any = getattr(np.ndarray, f"__r{name}__")
+
+    def operator(tensor: "HostTensor", other: Any) -> Any:
+        if not trial.is_on:
+            check_divisor(tensor, other)
+        return by_numpy(tensor, other)
+
+    def reflected_operator(tensor: "HostTensor", other: Any) -> Any:
+        if type(other) is int and not trial.is_on:
+            check_divisor(other, tensor)
+        return reflected(tensor, other)
+
+    return operator, reflected_operator
 
 
 class HostTensor(np.ndarray[Any, Any]):
@@ -126,13 +165,16 @@ class HostTensor(np.ndarray[Any, Any]):
     def __round__(self, ndigits: int | None = None) -> Any:
         return round(self.numpy(), ndigits)
 
+    __floordiv__, __rfloordiv__ = _dividing("floordiv")
+    __mod__, __rmod__ = _dividing("mod")
+
     # Tensors are immutable: `x += 1` rebinds x, as in TensorFlow and JAX.
     __iadd__: Any = np.ndarray.__add__
     __isub__ = np.ndarray.__sub__
     __imul__ = np.ndarray.__mul__
     __itruediv__ = np.ndarray.__truediv__
-    __ifloordiv__ = np.ndarray.__floordiv__
-    __imod__ = np.ndarray.__mod__
+    __ifloordiv__ = __floordiv__
+    __imod__ = __mod__
     __ipow__ = np.ndarray.__pow__
     __imatmul__ = np.ndarray.__matmul__
     __iand__ = np.ndarray.__and__

@@ -29,6 +29,7 @@ from evenfeed.core.side_effects import (
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import CompositeSpec, TensorSpec, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.core.tensor_types import trial
 from evenfeed.runtime.functions.calls import Calling, as_argument, host_rules, on_the_host
 from evenfeed.runtime.functions.reach.purity import RandomStates
 from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
@@ -150,10 +151,12 @@ def looked_at(function: object, effects: Effects, *, declares: bool = False) -> 
         effects.add(Effect.PULLS)
         raise ProbeAbandoned(effects.text(Effect.PULLS))
     state, random_states = ReachableState(function), RandomStates.around(function)
+    was_trial, trial.is_on = trial.is_on, True
     try:
         with watched_by(Probe(effects, declares=declares)):
             yield
     finally:
+        trial.is_on = was_trial
         state.restore()
         if random_states.have_changed():
             effects.add(Effect.DRAWS)

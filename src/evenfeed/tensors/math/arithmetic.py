@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, described, zero_divisor
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_mapping
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
@@ -372,9 +372,7 @@ def _truncated_remainder(x: Any, y: Any) -> Any:
 def _divisor(y: Any) -> Any:
     """Return the divisor. Raises if it is an integer that is known to be 0."""
     if y.dtype.kind in "iu" and not is_traced(y) and not np.asarray(y).all():
-        raise InvalidArgumentError(
-            "An integer is divided by 0.", fix="replace 0 first, for example with evenfeed.where."
-        )
+        raise zero_divisor()
     return y
 
 
