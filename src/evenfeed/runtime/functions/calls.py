@@ -81,9 +81,12 @@ class Calling:
         self.specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._pack = packer(input_spec, DATA)
         self._spread = spread and type(input_spec) is tuple
+        self._is_single = len(self.specs) == 1 and input_spec is self.specs[0]
 
     def plain(self, parts: Sequence[Any]) -> Any:
         """Call the function and return its result unchanged."""
+        if self._is_single:
+            return self.function(parts[0])
         element = self._pack(parts)
         return self.function(*element) if self._spread else self.function(element)
 

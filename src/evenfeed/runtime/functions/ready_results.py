@@ -42,6 +42,7 @@ class ReadyResults:
         self._python: type | None = None
         self._dtype: np.dtype[Any] | None = None
         self._shape: tuple[int | None, ...] | None = None
+        self._any_of_rank = -1  # the rank, if all lengths are open
         self._scalars: list[type] | None = None
         ranked = [spec for spec in specs if _has_rank(spec)]
         if structure is not None:
@@ -50,6 +51,8 @@ class ReadyResults:
             self._scalars = scalars if is_flat else None
         elif ranked:
             self._dtype, self._shape = ranked[0].dtype, tuple(ranked[0].shape.as_list())
+            if set(self._shape) == {None}:
+                self._any_of_rank = len(self._shape)
             if not self._shape:
                 self._scalar = self._dtype.type
                 self._python = _python_type(self._dtype, casts=casts)
@@ -64,7 +67,10 @@ class ReadyResults:
         if kind is self._scalar:
             return held
         if kind in _ARRAYS:
-            if held[0].dtype != self._dtype or not self._has_shape(_shape_of(held[0])):
+            if held[0].dtype != self._dtype:
+                return None
+            shape = _shape_of(held[0])
+            if shape != self._shape and len(shape) != self._any_of_rank and not self._fits(shape):
                 return None
             if not self._shape:
                 return [_item_of(held[0], ())]
@@ -75,11 +81,11 @@ class ReadyResults:
             return list(held[0]) if list(map(type, held[0])) == self._scalars else None
         return None
 
-    def _has_shape(self, shape: tuple[int, ...]) -> bool:
-        """Return True if a shape is the one in the spec, which may leave lengths open."""
+    def _fits(self, shape: tuple[int, ...]) -> bool:
+        """Return True if a shape is one of those in the spec, which leaves some lengths open."""
         wanted = self._shape
-        if shape == wanted or wanted is None or len(shape) != len(wanted):
-            return shape == wanted
+        if wanted is None or len(shape) != len(wanted):
+            return False
         return all(length in (None, found) for length, found in zip(wanted, shape, strict=True))
 
 

@@ -12,6 +12,7 @@ from evenfeed.core.concurrency.waiting import Pending
 _T = TypeVar("_T")
 
 
+@cache  # each Block asks for it, and the system call takes as long as the work on a short one
 def cores() -> int:
     """Return the number of CPU cores."""
     return os.cpu_count() or 1
