@@ -41,4 +41,5 @@ def test_what_can_be_addressed_is_walked_however_many_steps_it_has():
     assert type(built(Shuffle(Batch(Repeat(Shuffle(Range(0, 9), 5, (1,)), 3), 2), 4, (2,)))) is Walk
     batches = built(PaddedBatch(Range(0, 9), 2, (TensorShape([]),), (np.array(0),)))
     assert type(batches) is PadBatches
-    assert [type(child) for child in batches.children()] == [Walk]
+    (wide,) = batches.children()
+    assert [type(child) for child in wide.children()] == [Walk]

@@ -10,7 +10,8 @@ from evenfeed.core.block import Block
 from evenfeed.core.errors import DataLossError
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.operators.ordering import PlayAgain, ShuffleBuffer, TakeEvery, TakeSome
+from evenfeed.runtime.operators.ordering import ShuffleBuffer, TakeEvery, TakeSome
+from evenfeed.runtime.operators.repeating import PlayAgain
 
 
 class Rounds:

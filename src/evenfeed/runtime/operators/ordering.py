@@ -1,6 +1,5 @@
 """Repeat, take, skip, shard and shuffle: as orders of positions, and as operators for elements without positions."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -9,8 +8,11 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.errors import DataLossError, FailedPreconditionError
 from evenfeed.core.random_bits import Permutation, key_of
+from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import HintedShard, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.runtime.operator import Operator, Replayed, State, read_before_error, read_full
+from evenfeed.runtime.operators.repeating import PlayAgain
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.orders import Again, Every, Order, Shuffled, Slots, first_round
 from evenfeed.runtime.positions.rows import Reordered, Rounds
@@ -52,55 +54,21 @@ def _nothing(order: Order) -> Order:
 def _play_again(step: Step[Repeat]) -> Operator:
     node = step.node
     first = first_round(step.epoch, node.count)
-    return PlayAgain(lambda number: step.build(node.child, epoch=first + number), node.count)
+    return PlayAgain(
+        lambda number: step.build(node.child, epoch=first + number),
+        node.count,
+        is_steady=step.run.meter is None and _is_steady(node.child),
+    )
 
 
-@final
-class PlayAgain(Operator):
-    """Restarts its child each time it ends."""
-
-    def __init__(self, start: Callable[[int], Operator], count: int) -> None:
-        self._start = start
-        self._count = count
-        self._round = 0
-        self._found = False
-        self._child: Operator | None = start(0) if count else None
-
-    @property
-    def reads_freely(self) -> bool:
-        """All rounds are alike."""
-        return self._child is not None and self._child.reads_freely
-
-    def read(self, most: int) -> Block | None:
-        while self._child is not None:
-            found, self._found = self._found, True  # an element that fails counts, too
-            block = self._child.read(most)
-            if block is not None:
-                return block
-            self._found = found
-            self._next_round()
-        return None
-
-    def _next_round(self) -> None:
-        self.close()
-        self._round += 1
-        # Without a count, stop after an empty round: the next ones would be empty too, without end.
-        last = not self._found if self._count < 0 else self._round == self._count
-        self._child, self._found = (None if last else self._start(self._round)), False
-
-    def state(self) -> State:
-        return None if self._child is None else [self._round, self._found, self._child.state()]
-
-    def restore(self, state: State) -> None:
-        self.close()
-        self._child = None
-        if state is not None:
-            self._round, self._found, inner = state
-            self._child = self._start(self._round)
-            self._child.restore(inner)
-
-    def children(self) -> tuple[Operator, ...]:
-        return () if self._child is None else (self._child,)
+def _is_steady(plan: Node) -> bool:
+    """Return True if all rounds have the same elements, unless functions are impure."""
+    for node in plan.walk():
+        if node.facts.random or node.facts.keeps_passes or node.facts.writes_files:
+            return False
+        if not node.children and not isinstance(node, (Range, Tensor, TensorSlice)):
+            return False
+    return True
 
 
 @addresses(Take)
