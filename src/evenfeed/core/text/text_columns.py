@@ -126,6 +126,8 @@ class Origins:
         starts, places = self.starts[runs] - first, self.places[runs].copy()
         places[0] -= starts[0]
         starts[0] = 0
+        if len(self.paths) == 1:
+            return Origins(self.paths, starts, self.files[runs], places)
         # Other files are forgotten: else the paths of all that was ever joined would come along.
         files, mine = np.unique(self.files[runs], return_inverse=True)
         paths = tuple(self.paths[int(file)] for file in files)
