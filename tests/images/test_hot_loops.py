@@ -106,6 +106,32 @@ def test_a_png_file_has_the_pixels_of_pillow(compiled, channels):
             np.testing.assert_array_equal(compiled(tf.io.decode_png, file), image)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 4])
+@pytest.mark.parametrize("name", ["mirrored", "turned once", "turned three times", "transposed"])
+def test_a_loop_moves_other_numbers_of_channels(compiled, name, channels):
+    call, image = FUNCTIONS[name], np.concatenate([BYTES, BYTES], axis=-1)[..., :channels]
+    for one in (image, image.astype(np.float32)):
+        np.testing.assert_array_equal(compiled(call, one), np.asarray(call(one)))
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_a_loop_repeats_a_single_channel(compiled, kind):
+    grey, call = IMAGES[kind][..., :1], tf.image.grayscale_to_rgb
+    np.testing.assert_array_equal(compiled(call, grey), np.asarray(call(grey)))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 17])
+@pytest.mark.parametrize("upward", [True, False])
+def test_a_loop_reverses_the_colours_of_a_bmp_file(compiled, width, upward):
+    image, row = pixels(5, width), -(-3 * width // 4) * 4
+    rows = np.zeros((5, row), np.uint8)
+    rows[:, : 3 * width] = image[..., ::-1].reshape(5, -1)
+    about = struct.pack("<IIiiHHI", 54, 40, width, 5 if upward else -5, 1, 24, 0)
+    file = b"BM" + bytes(8) + about + bytes(20) + rows[:: -1 if upward else 1].tobytes()
+    np.testing.assert_array_equal(compiled(tf.io.decode_bmp, file), image)
+    np.testing.assert_array_equal(tf.io.decode_bmp(file), image)
+
+
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_a_loop_chooses_the_filters_that_numpy_does(compiled, channels, dtype):

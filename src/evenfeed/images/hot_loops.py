@@ -137,9 +137,9 @@ def mirrored(image: Array) -> Array | None:
     """Return an image, or each image of a batch, with its columns in reverse."""
     if not _has_loops(image):
         return None
-    out = np.empty(image.shape, image.dtype)
-    lines = (-1, *image.shape[-2:])
-    pixel_loops.mirror(_flat(image).reshape(lines), out.reshape(lines))
+    *_, width, channels = image.shape
+    out, lines = np.empty(image.shape, image.dtype), (-1, width * channels)
+    pixel_loops.mirror(_flat(image).reshape(lines), channels, out.reshape(lines))
     return out
 
 
@@ -155,9 +155,33 @@ def transposed(image: Array, *, downward: bool, rightward: bool) -> Array | None
         return None
     *before, height, width, channels = image.shape
     out = np.empty((*before, width, height, channels), image.dtype)
-    images = _flat(image).reshape(-1, height, width, channels)
-    for one, other in zip(images, out.reshape(-1, width, height, channels), strict=True):
-        pixel_loops.swap(one, downward, rightward, other)
+    images = _flat(image).reshape(-1, height, width * channels)
+    for one, other in zip(images, out.reshape(-1, width, height * channels), strict=True):
+        pixel_loops.swap(one, channels, downward, rightward, other)
+    return out
+
+
+def with_colours_reversed(rows: Array, width: int, *, upward: bool) -> Array | None:
+    """Return the pixels of a BMP file in red, green and blue.
+
+    Args:
+        rows: The bytes of its rows, each blue, green, red; they may be longer than the image.
+        width: The width of the image.
+        upward: Whether the last row comes first.
+    """
+    if not are_worth_it(rows.size):
+        return None
+    out = np.empty((len(rows), width, 3), np.uint8)
+    pixel_loops.reverse_colours(rows, upward, out.reshape(len(rows), 3 * width))
+    return out
+
+
+def tripled(image: Array) -> Array | None:
+    """Return an image with each number three times along the last axis, which has one entry."""
+    if not _has_loops(image):
+        return None
+    out = np.empty((*image.shape[:-1], 3), image.dtype)
+    pixel_loops.triple(_flat(image), out.reshape(-1))
     return out
 
 

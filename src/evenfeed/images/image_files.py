@@ -21,6 +21,7 @@ from evenfeed.core.errors import (
     ResourceExhaustedError,
 )
 from evenfeed.core.lazy import installed, pil_image, simplejpeg
+from evenfeed.images import hot_loops
 from evenfeed.images.png_files import plain_pixels
 
 # The weights of red, green and blue in grayscale, out of 2 ** 15.
@@ -194,11 +195,11 @@ def _plain_bitmap(content: bytes) -> Array | None:
     if start < 14 + header or len(content) < start + row * rows:
         return None
     stored = np.frombuffer(content, np.uint8, row * rows, start).reshape(rows, row)
-    pixels = stored[:: -1 if height > 0 else 1, : 3 * width].reshape(rows, width, 3)
-    out = np.empty(pixels.shape, np.uint8)
-    for channel in range(3):  # blue comes first
-        out[..., channel] = pixels[..., 2 - channel]
-    return out
+    if (found := hot_loops.with_colours_reversed(stored, width, upward=height > 0)) is not None:
+        return found
+    # Blue comes first.
+    downward = stored[:: -1 if height > 0 else 1, : 3 * width]
+    return downward.reshape(rows, width, 3)[..., ::-1].copy()
 
 
 def frames(content: bytes, kind: Literal["GIF", "WEBP"], channels: int) -> Array:

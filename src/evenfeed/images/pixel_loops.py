@@ -14,6 +14,10 @@ from evenfeed.core.text.numba_loops import compiled
 # pyright: reportArgumentType=false, reportReturnType=false
 
 _F32 = np.float32
+_U64 = np.uint64
+# From the first number of a pixel to the second and to the third.
+_NEXT: Final = np.uint64(1)
+_LAST: Final = np.uint64(2)
 _ZERO: Final = np.float32(0)
 _HALF: Final = np.float32(0.5)
 _ONE: Final = np.float32(1)
@@ -301,6 +305,9 @@ def _is_odd(sixth: Any) -> bool:
 @compiled
 def mix(pixels: Array, matrix: Array, out: Array) -> None:
     """Multiply pixels by a matrix, whose first axis has three entries."""
+    if matrix.shape[1] == 3:
+        _mix_three(pixels.reshape(-1), matrix, out.reshape(-1))
+        return
     for channel in range(matrix.shape[1]):
         first, second, third = matrix[0, channel], matrix[1, channel], matrix[2, channel]
         for at in range(pixels.shape[0]):
@@ -309,37 +316,79 @@ def mix(pixels: Array, matrix: Array, out: Array) -> None:
             )
 
 
+# LLVM shuffles the three numbers of eight pixels at once if they have one index each, and knows that it is not negative.
+
+
 @compiled
-def mirror(rows: Array, out: Array) -> None:
-    """Reverse the pixels of each row; the axes are rows, pixels and channels."""
-    width, channels = rows.shape[1], rows.shape[2]
+def _mix_three(numbers: Array, matrix: Array, out: Array) -> None:
+    red, green, blue = matrix[0], matrix[1], matrix[2]
+    for start in range(0, len(numbers), 3):
+        at = _U64(start)
+        one, two, three = numbers[at], numbers[at + _NEXT], numbers[at + _LAST]
+        out[at] = one * red[0] + two * green[0] + three * blue[0]
+        out[at + _NEXT] = one * red[1] + two * green[1] + three * blue[1]
+        out[at + _LAST] = one * red[2] + two * green[2] + three * blue[2]
+
+
+@compiled
+def mirror(rows: Array, channels: int, out: Array) -> None:
+    """Reverse the pixels of each row of numbers."""
+    length = rows.shape[1]
     for row in range(rows.shape[0]):
+        old, new = rows[row], out[row]
         if channels == 3:
-            for column in range(width):
-                back = width - 1 - column
-                out[row, column, 0] = rows[row, back, 0]
-                out[row, column, 1] = rows[row, back, 1]
-                out[row, column, 2] = rows[row, back, 2]
+            for start in range(0, length, 3):
+                at, to = _U64(start), _U64(length - 3 - start)
+                one, two, three = old[at], old[at + _NEXT], old[at + _LAST]
+                new[to], new[to + _NEXT], new[to + _LAST] = one, two, three
         else:
-            for column in range(width):
+            for start in range(0, length, channels):
                 for channel in range(channels):
-                    out[row, column, channel] = rows[row, width - 1 - column, channel]
+                    new[length - channels - start + channel] = old[start + channel]
 
 
 @compiled
-def swap(image: Array, downward: bool, rightward: bool, out: Array) -> None:
-    """Exchange the rows and columns of an image, which may be read in reverse. Small squares stay in the cache."""
-    height, width, channels = image.shape
+def swap(rows: Array, channels: int, downward: bool, rightward: bool, out: Array) -> None:
+    """Exchange the rows and columns of an image, which may be read in reverse. Small squares stay in the cache.
+
+    Args:
+        rows: The rows of numbers.
+        channels: The numbers of a pixel.
+        downward: False to read the rows from the last to the first.
+        rightward: False to read the columns so.
+        out: The new rows of numbers.
+    """
+    height, width = rows.shape[0], out.shape[0]
     for top in range(0, height, 16):
         for left in range(0, width, 16):
             for column in range(left, min(left + 16, width)):
-                to = column if rightward else width - 1 - column
+                new = out[column if rightward else width - 1 - column]
                 for row in range(top, min(top + 16, height)):
-                    at = row if downward else height - 1 - row
+                    old, at = rows[row], _U64(column * channels)
+                    to = _U64((row if downward else height - 1 - row) * channels)
                     if channels == 3:
-                        out[to, at, 0] = image[row, column, 0]
-                        out[to, at, 1] = image[row, column, 1]
-                        out[to, at, 2] = image[row, column, 2]
+                        new[to] = old[at]
+                        new[to + _NEXT] = old[at + _NEXT]
+                        new[to + _LAST] = old[at + _LAST]
                     else:
                         for channel in range(channels):
-                            out[to, at, channel] = image[row, column, channel]
+                            new[to + _U64(channel)] = old[at + _U64(channel)]
+
+
+@compiled
+def reverse_colours(rows: Array, upward: bool, out: Array) -> None:
+    """Write pixels of blue, green and red as red, green and blue; `upward` reads the last row first."""
+    for row in range(out.shape[0]):
+        old, new = rows[len(rows) - 1 - row if upward else row], out[row]
+        for start in range(0, len(new), 3):
+            at = _U64(start)
+            blue, green, red = old[at], old[at + _NEXT], old[at + _LAST]
+            new[at], new[at + _NEXT], new[at + _LAST] = red, green, blue
+
+
+@compiled
+def triple(numbers: Array, out: Array) -> None:
+    """Write each number three times."""
+    for start in range(len(numbers)):
+        at = _U64(3 * start)
+        out[at] = out[at + _NEXT] = out[at + _LAST] = numbers[start]
