@@ -2,6 +2,7 @@
 
 Every variant runs in a fresh process; they take turns, so that all meet the same machine, and the best
 run of each counts. `--quick` only shows that the jobs run: one short round, without peers, nothing written.
+`run.py map_chain padded` measures these jobs, and writes their rows into the table beside the others.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import platform
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 PEERS = HERE.parent / ".venv-peers" / "bin" / "python"
 README = HERE / "README.md"
 BEGIN, END = "<!-- made by run.py -->\n", "<!-- end -->\n"
+LATER = "Measured alone on"  # begins the line about jobs that were measured later than the table
 
 # What each job must reach: times the limit, times tf.data.
 JOBS = {
@@ -27,10 +29,14 @@ JOBS = {
     "selective": ("range(10⁹): a filter that keeps one row in 20 000", 0.15, 10),
     "many_filters": ("sample_from_datasets of 100 filtered ranges", None, 1),
     "filter_chain": ("thirty filters in a row: batch 1024 (limit: as one filter)", 0.3, 10),
+    "map_chain": ("thirty maps in a row: batch 1024 (limit: as one map)", 0.3, 10),
     "batches": ("range: batch 64, plain loop", None, 10),
     "many_columns": ("rows of 500 columns: batch 1024", None, 10),
+    "wide_zip": ("zip of 200 ranges: batch 256", None, 10),
+    "short_rounds": ("five rows: filter, map, repeat, batch 64", None, 10),
     "one_row": ("one row: shuffle 10, repeat, plain loop", None, 10),
     "scanning": ("scan with a state of two floats: batch 32", None, 2),
+    "padded": ("sequences in a cache: shuffle 1000, padded_batch 32", None, 1),
     "bucketing": ("sequences in a cache: bucket_by_sequence_length", None, 1),
     "unbatching": ("range: batch 32 and unbatch, four times, batch 1024", None, 10),
     "inner_datasets": ("rows of 10 numbers: flat_map to their elements, batch 100", None, 5),
@@ -85,6 +91,10 @@ NEEDS = {
     "selective": THEIRS[:1],
     "many_filters": THEIRS[:1],
     "filter_chain": THEIRS[:1],
+    "map_chain": THEIRS[:1],
+    "wide_zip": THEIRS[:1],
+    "short_rounds": THEIRS[:1],
+    "padded": THEIRS[:1],
     "batches": THEIRS[:3],
     "many_columns": THEIRS[:1],
     "one_row": THEIRS[:1],
@@ -132,6 +142,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one short round without peers")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.5)
+    parser.add_argument("jobs", nargs="*", help="jobs whose rows to write; all if none is named")
     asked = parser.parse_args()
     if asked.quick:
         sys.path.insert(0, str(HERE / "jobs"))
@@ -139,6 +150,10 @@ def main() -> int:
         return 0
     if not PEERS.exists():
         sys.exit("the peers are not installed: run `make bench`")
+    if asked.jobs:
+        figures = measured(asked.rounds, asked.seconds, with_peers=True, jobs=asked.jobs)
+        write(with_rows(written(BEGIN, END), rates(figures)), BEGIN, END)
+        return 0
     figures = measured(asked.rounds, asked.seconds, with_peers=True)
     text = f"{machine(*PACKAGES)}\n{rates(figures)}\n{first_elements(figures)}"
     print(text)
@@ -148,9 +163,33 @@ def main() -> int:
 
 def write(text: str, begin: str, end: str) -> None:
     """Put a text between two lines of the README."""
-    written = README.read_text()
-    before, after = written.split(begin)[0], written.split(end)[1]
+    page = README.read_text()
+    before, after = page.split(begin)[0], page.split(end)[1]
     README.write_text(f"{before}{begin}\n{text}\n{end}{after}")
+
+
+def written(begin: str, end: str) -> str:
+    """Return the text between two lines of the README."""
+    return README.read_text().split(begin)[1].split(end)[0].strip("\n") + "\n"
+
+
+def with_rows(text: str, table: str) -> str:
+    """Return the README's text with the rows of a table of some jobs, and a line that says when they were measured."""
+    lines = [line for line in text.splitlines() if not line.startswith(LATER)]
+    old, new = rows_in(text), rows_in(table)
+    head = next(number for number, line in enumerate(lines) if line.startswith("|---")) + 1
+    after = [line for line in lines[head:] if line not in old.values()]
+    merged = [(old | new)[title] for title, _, _ in JOBS.values() if title in old | new]
+    load = f"{datetime.now(UTC):%Y-%m-%d}, load {os.getloadavg()[1]:.1f}"
+    when = f"{LATER} {load}: {'; '.join(new)}."
+    return "\n".join([*lines[:head], *merged, "", when, *after]) + "\n"
+
+
+def rows_in(text: str) -> dict[str, str]:
+    """Return the rows of jobs in a table, by their titles."""
+    titles = [title for title, _, _ in JOBS.values()]
+    pairs = [(line.strip("|").partition("|")[0].strip(), line) for line in text.splitlines()]
+    return {title: line for title, line in pairs if title in titles}
 
 
 def run(job: str, variant: str, seconds: float, *more: str) -> dict[str, float]:
@@ -170,12 +209,17 @@ def run_here(job: str, variant: str, seconds: float) -> dict[str, float]:
 
 
 def measured(
-    rounds: int, seconds: float, *, with_peers: bool, run: Callable[..., dict[str, float]] = run
+    rounds: int,
+    seconds: float,
+    *,
+    with_peers: bool,
+    run: Callable[..., dict[str, float]] = run,
+    jobs: Sequence[str] = (),
 ) -> Figures:
-    """Run every variant of every job, in turns, and return the best figures of each."""
+    """Run every variant of every job, or of some jobs, in turns, and return the best figures of each."""
     figures: Figures = {}
     for _ in range(rounds):
-        for job in (*JOBS, FIRST):
+        for job in jobs or (*JOBS, FIRST):
             ours = OURS[:1] if job == FIRST else OURS
             for variant in ours + (NEEDS[job] if with_peers else ()):
                 found = run(job, variant, seconds)
@@ -196,6 +240,8 @@ def rates(figures: Figures) -> str:
     head = "| job, rows/s | evenfeed | limit | of the limit | " + " | ".join(THEIRS) + " |"
     lines = [head, "|---" * (4 + len(THEIRS)) + "|"]
     for job, (title, _, _) in JOBS.items():
+        if (job, OURS[0]) not in figures:
+            continue
         mine, limit = (figures[job, variant]["rate"] for variant in OURS)
         cells = [title, number(mine), number(limit), f"{mine / limit:.2f}"]
         cells += [compared(mine, figures.get((job, peer))) for peer in THEIRS]

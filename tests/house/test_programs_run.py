@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -133,6 +134,20 @@ def test_the_benchmark_of_images_runs():
 def test_the_workers_benchmark_runs():
     output = output_of(ROOT / "benchmarks" / "workers.py", "--quick")
     assert len(re.findall(r"^\| [\w ]+ \| \d", output, re.MULTILINE)) == 5
+
+
+def test_jobs_that_are_measured_alone_get_rows_beside_the_others():
+    tool = runpy.run_path(str(ROOT / "benchmarks" / "run.py"))
+    before = tool["written"](tool["BEGIN"], tool["END"])
+    title = tool["JOBS"]["map_chain"][0]
+    table = f"| job | evenfeed |\n|---|---|\n| {title} | 9 M |\n"
+    once = tool["with_rows"](before, table)
+    again = tool["with_rows"](once, table)
+    rows, old = tool["rows_in"](again), tool["rows_in"](before)
+    assert list(rows) == list(old)
+    assert rows == old | {title: f"| {title} | 9 M |"}
+    assert again.count(tool["LATER"]) == 1
+    assert again.endswith(before[before.index("| first element") :])
 
 
 def test_the_benchmark_table_was_made_by_the_script():
