@@ -1,5 +1,7 @@
 """Error notes name the element: by its number, and by its text if it has one."""
 
+import re
+
 import numpy as np
 import pytest
 from tests.images.pictures import jpeg
@@ -73,3 +75,26 @@ def test_numbers_that_an_untraced_function_returns_are_what_from_tensors_makes_o
     (expected,) = tf.data.Dataset.from_tensors(number)
     assert (made.dtype, made.shape) == (expected.dtype, ())
     assert made.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("elements", "function", "hint"),
+    [
+        ({"id": [1], "text": ["a"]}, lambda row: row["txt"], "have the keys 'id', 'text'."),
+        (({"x": [1.0]}, [0]), lambda row, _: row["y"], "have the keys 'x'."),
+        (["a"], lambda text: re.split("b", text), "text.decode() is a str"),
+        ({"x": [1.0]}, lambda row: {}["z"], "have the keys 'x'."),
+    ],
+)
+def test_an_error_about_keys_or_text_says_what_the_elements_have(elements, function, hint):
+    with pytest.raises((KeyError, TypeError)) as raised:
+        list(Dataset.from_tensor_slices(elements).map(function))
+    assert hint in raised.value.__notes__[-1]
+
+
+def test_other_errors_have_no_hint():
+    note = "while mapping"
+    for elements, wrong in ((["a"], lambda _: 1 // 0), ({"x": [1]}, lambda row: int("a"))):
+        with pytest.raises((ZeroDivisionError, ValueError)) as raised:
+            list(Dataset.from_tensor_slices(elements).map(wrong))
+        assert raised.value.__notes__[-1].startswith(note)

@@ -1,7 +1,7 @@
 """Calls a user function on one element: packs its arguments, takes its result apart, explains its errors."""
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -80,8 +80,22 @@ class Calling:
         self.name = name_of(function)
         self.specs: list[TypeSpec] = flatten(input_spec, DATA)
         self._pack = packer(input_spec, DATA)
+        self._input_spec: Any = input_spec
         self._spread = spread and type(input_spec) is tuple
         self._is_single = len(self.specs) == 1 and input_spec is self.specs[0]
+
+    def hint(self, error: Exception) -> str | None:
+        """Return what to look at in the elements after an error; None if nothing about them explains it."""
+        is_tuple = isinstance(self._input_spec, tuple)
+        found = cast("tuple[Any, ...]", self._input_spec if is_tuple else (self._input_spec,))
+        dicts = [cast("Mapping[Any, Any]", part) for part in found if isinstance(part, Mapping)]
+        keys = [key for part in dicts for key in part]
+        if isinstance(error, KeyError) and keys and error.args[:1] and error.args[0] not in keys:
+            return f"The elements have the keys {', '.join(map(repr, keys))}."
+        has_text = any(isinstance(s, TensorSpec) and s.dtype == dtypes.string for s in self.specs)
+        if has_text and isinstance(error, TypeError | ValueError) and "str" in str(error):
+            return "Text in a dataset is bytes, as in TensorFlow: text.decode() is a str."
+        return None
 
     def plain(self, parts: Sequence[Any]) -> Any:
         """Call the function and return its result unchanged."""
@@ -200,6 +214,9 @@ def explained(  # noqa: PLR0913, PLR0917 - all that a note contains
         error = raised
     explain_missing_member(error)
     error.add_note(note)
+    hint = calling.hint(error)
+    if hint is not None:
+        error.add_note(hint)
     return error
 
 
