@@ -97,3 +97,6 @@ def test_a_port_in_use_says_so(page):
     port = int(page.url.rstrip("/").rpartition(":")[2])
     with pytest.raises(UnavailableError, match=rf"cannot listen at 127.0.0.1:{port}(.|\n)*or 0"):
         tf.experimental.dashboard(port)
+    with pytest.raises(UnavailableError, match=":99999: "):
+        tf.experimental.dashboard(99999)
+    assert watching.is_on  # for the page that is open

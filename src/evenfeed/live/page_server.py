@@ -91,9 +91,9 @@ class PageServer(HTTPServer):
         self._thread: Thread | None = None
         try:
             super().__init__((_LOOPBACK, port), _Handler)
-        except OSError as error:
+        except (OSError, OverflowError) as error:  # the latter for a number that is no port
             raise UnavailableError(
-                f"The live view cannot listen at {_LOOPBACK}:{port}: {error.strerror}.",
+                f"The live view cannot listen at {_LOOPBACK}:{port}: {error}.",
                 fix="choose another port, or 0 for any that is free.",
             ) from error
 
