@@ -148,7 +148,6 @@ REASONS: dict[tuple[str, str], str] = {
         "rows",
         "torch by hand",
     ): "a new round costs evenfeed 0.2 ms, which shows if it has few batches",
-    ("depth", "Grain by hand"): "each map is a call of its own on a Block",
     ("columns", "Grain by hand"): _SLICES,
     ("columns", "tf.data by hand"): _SLICES,
     ("columns", "torch by hand"): _SLICES,
