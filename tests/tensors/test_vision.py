@@ -127,3 +127,9 @@ def test_constant_boxes_are_drawn_in_a_map_without_running_it_element_by_element
     for one, other in zip(batches, moved, strict=True):
         expected = tf.image.draw_bounding_boxes(one, boxes * one[0, 0, 0, 0], colours)
         np.testing.assert_array_equal(other, expected)
+
+
+def test_a_score_that_equals_the_threshold_in_single_precision_is_dropped():
+    scores = np.array([0.3], np.float32)
+    assert float(scores[0]) > 0.3
+    assert tf.image.non_max_suppression(BOX, scores, 1, score_threshold=0.3).tolist() == []
