@@ -17,6 +17,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TypeSpec
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import call_closed, has_containers, open_containers, opens_more
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.compile_notice import compile_notice
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
@@ -28,7 +29,7 @@ from evenfeed.replicas.function.outputs import (
 )
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.retracing import Retraces
-from evenfeed.replicas.function.staging import Creates, Incomplete, Unstaged
+from evenfeed.replicas.function.staging import Creates, Incomplete, InContextMesh, Unstaged
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
@@ -281,9 +282,17 @@ def _complete(
     """Trace until all Keras variables that the function uses are inputs of its program."""
     while True:
         try:
-            return Program(function, tree, leaves, tensors, creates=creates)
+            return _program_of(function, tree, leaves, tensors, creates)
         except Incomplete:  # each variable is new only once
             continue
+
+
+def _program_of(function: Any, tree: Any, leaves: Any, tensors: Any, creates: bool) -> Program:
+    try:
+        return Program(function, tree, leaves, tensors, creates=creates)
+    except InContextMesh:
+        with apart_from_context_mesh():
+            return Program(function, tree, leaves, tensors, creates=creates)
 
 
 def _strategy_key(level: Frame) -> Any:

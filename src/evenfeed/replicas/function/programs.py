@@ -11,6 +11,7 @@ from evenfeed.core.lazy_jax import jax, jax_extend_core, jax_tree
 from evenfeed.core.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
+from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
 from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.refusals import refuses_tracing
@@ -194,10 +195,10 @@ class Program:
         # Uneven parts cannot run as one program: the trace is evaluated equation by equation.
         if self._is_uneven:
             in_python = all(map(is_done_in_python, closed.jaxpr.eqns))
-            return program if in_python else partial(run_unbound, program)
+            return run_apart(program if in_python else partial(run_unbound, program))
         if self.replicas is None:
             return _on_device(jax.jit(program), self._device)
-        return jax.jit(program, out_shardings=self.output_shardings())
+        return run_apart(jax.jit(program, out_shardings=self.output_shardings()))
 
     def output_shardings(self, *, stacked: bool = False) -> list[Any] | None:
         """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""

@@ -8,6 +8,7 @@ from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jax_extend_core
 from evenfeed.replicas import contexts
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.tape.recording import beneath_tapes
 
 
@@ -36,7 +37,8 @@ class _Live:
 
         Each is read once: a Keras variable that nobody uses may be collected at any time.
         """
-        found = [(variable, variable.held) for variable in self.list()]
+        with apart_from_context_mesh():
+            found = [(variable, variable.held) for variable in self.list()]
         return [(variable, held) for variable, held in found if held is not None]
 
 
@@ -79,6 +81,11 @@ class Unstaged(BaseException):
 @final
 class Creates(Unstaged):
     """The function creates a variable, which the trace must know from the start."""
+
+
+@final
+class InContextMesh(Unstaged):
+    """The function runs replicas, but is traced inside `jax.set_mesh`. It must be traced again outside of it."""
 
 
 @final

@@ -8,6 +8,7 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
 
@@ -41,7 +42,8 @@ class StepLoop:
         self._unassigned = [v for v in program.reads if id(v) not in self._assigned]
         shardings = program.output_shardings(stacked=collects)
         self._shardings = shardings
-        self._run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
+        run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
+        self._run = run if program.replicas is None else run_apart(run)
         self._numbers: dict[tuple[int, Any], Any] = {}
         self._pick: Any = None
 

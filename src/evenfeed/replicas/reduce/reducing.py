@@ -13,6 +13,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.structure import NEST, is_branch, map_structure
 from evenfeed.replicas.collectives.all_gather import gather_parts
 from evenfeed.replicas.collectives.all_reduce import sum_parts
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.parts import (
@@ -88,7 +89,8 @@ def _over_replicas(replicas: Replicas, op: ReduceOp, leaf: Any) -> Any:
 
 
 def _reduced(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
-    return unbound(_reduced_parts(replicas, op, value, axes))
+    with apart_from_context_mesh():
+        return unbound(_reduced_parts(replicas, op, value, axes))
 
 
 def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int, ...]) -> Any:
@@ -243,7 +245,8 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
 
 
 def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
-    return unbound(_gathered_parts(replicas, axis, value))
+    with apart_from_context_mesh():
+        return unbound(_gathered_parts(replicas, axis, value))
 
 
 def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:

@@ -16,6 +16,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import opened_call
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.closures import (
     HOLE,
@@ -29,7 +30,7 @@ from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function, compiled_function
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
-from evenfeed.replicas.function.staging import Staging, Unstaged
+from evenfeed.replicas.function.staging import InContextMesh, Staging, Unstaged
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.keras_variables.replica_state import run_with_state
 from evenfeed.replicas.mesh import Replicas
@@ -171,6 +172,15 @@ def run_on_replicas(
     strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
     """Call `fn` on each replica, and regroup the results."""
+    if not replicas.is_lone:
+        with apart_from_context_mesh():
+            return _run_on_replicas(strategy, replicas, fn, args, kwargs)
+    return _run_on_replicas(strategy, replicas, fn, args, kwargs)
+
+
+def _run_on_replicas(
+    strategy: StrategyLike, replicas: Replicas, fn: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
     if replicas.is_lone:
         here = contexts.here
         if here.driving is None or here.stagings or mode.eager or reads.here.listeners:
@@ -209,6 +219,8 @@ def _traced(
 ) -> Any:
     """Call `fn` on each replica inside the current trace."""
     staging = contexts.here.stagings[-1]
+    if not jax.sharding.get_abstract_mesh().empty:
+        raise InContextMesh("it runs replicas inside jax.set_mesh", expected=True)
     if staging.uneven:
         _check_one_process(replicas, "An argument has parts of different shapes")
     run = run_creating if staging.creates else run_uneven if staging.uneven else run_mapped

@@ -14,6 +14,7 @@ from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import unfolded
 from evenfeed.replicas.collectives.from_first import FromFirst, copies_of_chief
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.device_shards import shards
 from evenfeed.replicas.function.staging import Staging, Unstaged
 from evenfeed.replicas.mesh import Replicas
@@ -155,7 +156,8 @@ class DistributedVariable(ScopedVariable):
             self._check_readable()
         if level is None:
             own = self._eager_replica()
-            return unbound(self._aggregate_copies() if own is None else self.copies[own])
+            with apart_from_context_mesh():
+                return unbound(self._aggregate_copies() if own is None else self.copies[own])
         held = level.read(self)
         if level.within is not self.replicas:
             return (
@@ -206,8 +208,13 @@ class DistributedVariable(ScopedVariable):
 
     def _change(self, how: How, value: Any) -> Any:
         self._check_strategy()
-        if contexts.staging() is None:
-            self._check_at_rest()
+        if contexts.staging() is not None:
+            return self._change_here(how, value)
+        self._check_at_rest()
+        with apart_from_context_mesh():
+            return self._change_here(how, value)
+
+    def _change_here(self, how: How, value: Any) -> Any:
         level = self._own_frame()
         if level is not None and level.context is not None:
             self._check_assigned(value)

@@ -10,6 +10,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.collectives.from_first import copies_of_chief
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.device_shards import assembled, locally_held
 from evenfeed.replicas.mesh import copied
 from evenfeed.replicas.mirrored_values import Mirrored
@@ -129,7 +130,8 @@ class SharedVariable(DistributedVariable):
     def _to_host(self, value: Any) -> Any:
         if is_traced(value):
             return value
-        return assembled(value) if locally_held(value) else held_by_all(self.replicas, value)
+        with apart_from_context_mesh():
+            return assembled(value) if locally_held(value) else held_by_all(self.replicas, value)
 
     # --- assigning -------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from evenfeed.core.lazy_jax import jax, refuse_as_argument
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.tensor_types import asked_width, remember_width
 from evenfeed.replicas import contexts
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.function.staging import Unstaged, check_place, live, trace_state
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
@@ -125,7 +126,7 @@ class Variable(OlderMembers, metaclass=Created):
         self._strategy = None if level is None else level.strategy
         self._spec = inner_spec(sharding, self, self._strategy)
         self._check_kind()
-        with jax.ensure_compile_time_eval():  # a traced function may create variables
+        with apart_from_context_mesh(), jax.ensure_compile_time_eval():  # in a trace, too
             self._hold(array)
         live.add(self)
 

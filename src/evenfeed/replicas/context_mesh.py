@@ -1,0 +1,32 @@
+"""The mesh of `jax.set_mesh`. Programs of a strategy have a mesh of their own, and JAX refuses to run them inside of another."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from evenfeed.core.lazy_jax import jax, jax_extend_core
+
+
+def apart_from_context_mesh() -> AbstractContextManager[Any]:
+    """Return a context manager in which no mesh of `jax.set_mesh` is set. During a trace it changes nothing."""
+    if jax.sharding.get_abstract_mesh().empty or _is_tracing():
+        return nullcontext()
+    return jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ()))
+
+
+def run_apart(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a program that runs outside of the mesh of `jax.set_mesh`."""
+
+    def run(*arrays: Any) -> Any:
+        with apart_from_context_mesh():
+            return program(*arrays)
+
+    return run
+
+
+def _is_tracing() -> bool:
+    here = jax_extend_core.get_opaque_trace_state()
+    with jax.core.eval_context():
+        return here != jax_extend_core.get_opaque_trace_state()
