@@ -219,7 +219,7 @@ def test_a_distributed_iterator_heeds_the_policy():
 def test_the_engine_itself_may_ask_for_a_position():
     iterator = ElementIterator(plan_of(drawn()))
     next(iterator)
-    assert iterator.position()["version"] == 5
+    assert "at" in iterator.position()
 
 
 def test_explain_tells_how_it_resumes():
