@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Final, final
 
 from evenfeed.core.block import Block
@@ -18,6 +19,12 @@ from evenfeed.runtime.read_size import Stretch
 from evenfeed.runtime.step import Step, runs
 
 _JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
+# After so many reads, it is decided again who reads: the thread or the consumer.
+_TAKES: Final = 32
+# The consumer reads if its own work takes less than the first fraction of the time of the reads: the thread would gain
+# less than the hand-over takes. Above the second fraction, the thread reads again.
+_IDLE: Final = 0.1
+_BUSY: Final = 0.2
 
 
 @final
@@ -96,7 +103,8 @@ class ReadAhead(Operator):
 
     The thread reads what was asked for plus `buffer` elements. It reads long stretches where that is unobservable, so
     that the two threads seldom wait for each other. It starts with the first read, and ends when the operator is
-    closed or garbage-collected, or the interpreter exits.
+    closed or garbage-collected, or the interpreter exits. While the consumer does next to nothing between two such reads,
+    it reads itself.
 
     The state is the position before a read of the child, and how many elements of that read were taken.
     """
@@ -166,6 +174,8 @@ class _Shared(Prefetching[_Item]):
         self._last_ask = 1
         self._count = 0  # how many elements the thread reads next
         self._stretch = Stretch() if child.reads_freely else None
+        self._is_reading = False  # the thread
+        self._overlap = Overlap()
 
     def start(self, most: int) -> None:
         """Start the thread, for a first read of `most` elements."""
@@ -174,6 +184,12 @@ class _Shared(Prefetching[_Item]):
 
     def take(self, most: int) -> Block | None:
         """Return the next elements, or None at the end; raise an error when it is reached."""
+        self._overlap.begin()
+        block = self._next(most)
+        self._overlap.end()
+        return block
+
+    def _next(self, most: int) -> Block | None:
         while True:
             with self._lock:
                 self._asked = self._last_ask = most
@@ -185,6 +201,9 @@ class _Shared(Prefetching[_Item]):
                     raise CancelledError("The iterator was closed while it was read.")
                 if self._thread is None:  # the program is exiting
                     self._add(self._read(most))
+                    continue
+                if self._is_consumers_turn and not self._is_reading:
+                    self._add(self._read_here(most))
                     continue
                 self._room.notify_all()
             self._ready.wait(WAIT_SECONDS)
@@ -222,12 +241,20 @@ class _Shared(Prefetching[_Item]):
             self._items.append(item)
             self._ended = item.block is None and not isinstance(item.error, Exception)
             self._reading = item.before if self._ended else self._child.state()
+            self._is_reading = False
             self._ready.ring()
 
+    @property
+    def _is_consumers_turn(self) -> bool:
+        return self._stretch is not None and not self._overlap.pays
+
     def _begins_read(self) -> bool:
+        if self._is_consumers_turn:
+            return False
         room = self._asked + self._limit() - sum(item.left for item in self._items)
         self._count = min(room, max(1, self._last_ask))
-        return room > 0
+        self._is_reading = room > 0
+        return self._is_reading
 
     def _read_ahead(self) -> None:
         self._add(self._read(self._count))
@@ -247,3 +274,45 @@ class _Shared(Prefetching[_Item]):
         except BaseException as error:  # noqa: BLE001 - raised when the consumer reaches it
             item.error = error
         return item
+
+    def _read_here(self, count: int) -> _Item:
+        """Read in the consumer's thread. Ctrl-C is no error of an element: the iterator reads again."""
+        assert self._stretch is not None
+        item = _Item(self._reading)
+        try:
+            item.block = self._stretch.read(self._child.read, count)
+        except Exception as error:  # noqa: BLE001 - raised when the consumer reaches it
+            item.error = error
+        return item
+
+
+@final
+class Overlap:
+    """Decides whether a thread that reads ahead gains anything, from what the consumer does between two reads.
+
+    Attributes:
+        pays: Whether the thread should read. Otherwise, the consumer does.
+    """
+
+    def __init__(self) -> None:
+        self.pays = True
+        self._takes = 0
+        self._at = perf_counter()  # the last call
+        self._worked = 0.0  # how long the consumer did other things
+        self._took = 0.0  # how long it waited, or read
+
+    def begin(self) -> None:
+        """Record that the consumer asks for elements."""
+        now = perf_counter()
+        self._worked += now - self._at
+        self._at = now
+
+    def end(self) -> None:
+        """Record that the consumer has them."""
+        now = perf_counter()
+        self._took += now - self._at
+        self._at = now
+        self._takes += 1
+        if self._takes == _TAKES:
+            self.pays = self._worked > (_IDLE if self.pays else _BUSY) * self._took
+            self._takes, self._worked, self._took = 0, 0.0, 0.0
