@@ -1,5 +1,6 @@
 """Converts the dtype, channels, brightness and contrast of images."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -152,11 +153,16 @@ class Standardize(RowKernel):
         if parts[0].dtype == dtypes.uint8 and parts[0].size:
             return _of_each_image(_standardized_bytes, parts[0])
         image = parts[0].astype(_worked_in(parts[0].dtype), copy=False)
-        axes = (-3, -2, -1)
-        image = image - image.mean(axes, keepdims=True)
-        spread = np.sqrt(np.square(image).mean(axes, keepdims=True))
-        image /= np.maximum(spread, _least_spread(image).astype(image.dtype))
-        return image
+        out, size = np.empty(image.shape, image.dtype), image.shape[-3:]
+        count = math.prod(image.shape[:-3])
+        # One by one: the pixels of an image stay in the cache.
+        pairs = zip(image.reshape(count, *size), out.reshape(count, *size), strict=True)
+        for one, new in pairs:
+            np.subtract(one, one.mean(), out=new)
+            spread = np.sqrt(np.square(new).mean())
+            least = _least_spread(new).astype(new.dtype)
+            np.divide(new, np.maximum(spread, least), out=new)
+        return out
 
     def differentiable(self, *parts: Any) -> Any:
         check_image(parts[0])
