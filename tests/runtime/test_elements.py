@@ -37,11 +37,13 @@ def test_reads_grow_from_one_element(monkeypatch):
 
 def test_reads_grow_no_further_than_the_budget(monkeypatch):
     monkeypatch.setattr(operator, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(operator, "_COLUMN_BYTES", 64)
     assert reads(monkeypatch, Range(0, 1000), 40) == [1, 2, 4, 8, 8, 8, 8, 8]
 
 
 def test_an_element_larger_than_the_budget_is_read_alone(monkeypatch):
     monkeypatch.setattr(operator, "_BLOCK_BYTES", 10)
+    monkeypatch.setattr(operator, "_COLUMN_BYTES", 10)
     assert reads(monkeypatch, Batch(Range(0, 1000), 4), 3) == [1, 1, 1]
 
 
