@@ -60,7 +60,7 @@ def test_two_workers_stand_side_by_side_and_the_slow_one_is_marked(browser, tmp_
     text = " ".join(unescape(re.sub(r"<[^>]*>", " ", shown)).split())
     assert "evenfeed live view live" in text
     assert re.search(r"worker 0 [\d.]+ (k )?elements/s .* worker 1 slow [\d.]+ elements/s", text)
-    assert re.search(r"Worker 1: map\(decode\) at \S*uneven_workers\.py:\d+ keeps", text)
+    assert re.search(r"Worker 1: map\(decode\) at \S*uneven_workers\.py:\d+ waits \d+% of", text)
     assert "Worker 1 waits for data" in text
     assert re.search(r"map\(decode\) everything waits for this · \S+uneven_workers\.py:\d+", text)
     assert all(stage in text for stage in ("range(0, 10)", "repeat()", "batch(4)", "prefetch(2)"))

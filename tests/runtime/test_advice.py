@@ -11,7 +11,7 @@ def _two_cores(monkeypatch):
 
 
 def stage(  # noqa: PLR0913 - the figures that matter
-    number, method, busy, *, workers=1, kind="thread", way="", is_tuned=False
+    number, method, busy, *, cpu=None, workers=1, kind="thread", way="", is_tuned=False
 ):
     return StageStats(
         number=number,
@@ -22,6 +22,7 @@ def stage(  # noqa: PLR0913 - the figures that matter
         elements_per_second=10.0,
         bytes=800,
         busy_seconds=busy,
+        cpu_seconds=busy if cpu is None and way == "per element" else cpu,
         input_wait_seconds=0.0,
         room_wait_seconds=0.0,
         buffered=None,
@@ -65,6 +66,54 @@ def test_each_kind_of_stage_has_a_change(slow, change):
     found = advised([SOURCE, slow, PREFETCH], 10, 9)
     assert found.stage == slow.number
     assert change in found.text
+
+
+@pytest.mark.parametrize(
+    ("slow", "change"),
+    [
+        ({}, "num_parallel_calls=tf.data.AUTOTUNE."),
+        ({"workers": 2, "kind": "threads"}, "num_parallel_calls=4."),
+        ({"workers": 6, "kind": "threads"}, "num_parallel_calls=12."),
+        (
+            {"workers": 2, "kind": "processes"},
+            "num_parallel_calls=tf.data.AUTOTUNE without processes=True.",
+        ),
+        ({"is_tuned": True}, ".cache() after it, if its results fit in memory."),
+    ],
+)
+def test_a_function_that_waits_is_called_for_more_elements_at_once(slow, change):
+    busy = 10 * slow.get("workers", 1)
+    waiting = stage(2, "map", busy, cpu=0.04 * busy, way="per element", **slow)
+    assert advised([SOURCE, waiting, PREFETCH], 10, 9.8).text == (
+        f"map(decode) at train.py:12 waits 96% of its time instead of computing and everything waits for it: {change}"
+    )
+
+
+def test_a_condition_that_waits_moves_to_a_map():
+    waiting = stage(2, "filter", 9, cpu=0.1, way="per element")
+    text = advised([SOURCE, waiting, PREFETCH], 10, 9).text
+    assert "in .map(..., num_parallel_calls=tf.data.AUTOTUNE), and filter by the result" in text
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_threads_that_wait_for_the_interpreter_get_processes(workers):
+    taking_turns = stage(
+        2, "map", 10 * workers, cpu=9, way="per element", workers=workers, kind="threads"
+    )
+    text = advised([SOURCE, taking_turns, PREFETCH], 10, 9.8).text
+    assert "keeps 0.9 of 2 cores busy" in text
+    assert "processes=True, if its Python code holds the interpreter" in text
+
+
+def test_processes_that_wait_for_a_core_compute():
+    taking_turns = stage(2, "map", 80, cpu=20, way="per element", workers=8, kind="processes")
+    text = advised([SOURCE, taking_turns, PREFETCH], 10, 9.8).text
+    assert "keeps 2 of 2 cores busy" in text
+
+
+def test_a_source_is_not_said_to_compute():
+    found = advised([stage(1, "from_generator", 9), PREFETCH], 10, 9)
+    assert "from_generator() at train.py:11 is busy 90% of the time and" in found.text
 
 
 def test_the_share_of_the_wait_is_said_if_the_program_also_computes():

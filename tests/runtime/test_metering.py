@@ -5,7 +5,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
-from evenfeed.runtime.live_state import Meter
+from evenfeed.runtime.live_state import Meter, PassMeter
 
 
 def test_a_rate_is_rows_over_seconds():
@@ -14,6 +14,22 @@ def test_a_rate_is_rows_over_seconds():
     meter.add(6, 2.0)
     meter.add(0, 1.0)
     assert (meter.rows, meter.seconds, meter.rate) == (6, 3.0, 2.0)
+
+
+def test_some_calls_tell_how_long_all_waited():
+    meter = Meter()
+    assert meter.waited == 0.0
+    meter.add(1, 2.0)
+    assert meter.waited == 0.0
+    meter.add(1, 4.0, waited=3.0)
+    assert meter.waited == 4.5
+
+
+def test_the_processor_time_of_many_calls_is_seldom_measured():
+    meter = PassMeter(Meter(), splits=True)
+    assert all(meter.begin()[1] is not None for _ in range(16))
+    assert sum(meter.begin()[1] is not None for _ in range(800)) == 100
+    assert PassMeter(Meter(), splits=False).begin()[1] is None
 
 
 def test_threads_lose_no_count():

@@ -1,4 +1,5 @@
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -81,6 +82,43 @@ def test_time_is_busy_or_waiting():
     assert batched.input_wait_seconds == pytest.approx(below)
     whole = batched.busy_seconds + batched.input_wait_seconds
     assert stats.seconds >= stats.waited_seconds >= whole
+
+
+@pytest.mark.parametrize("num_parallel_calls", [None, 2])
+def test_code_that_waits_is_busy_but_does_not_compute(num_parallel_calls):
+    def slow(x):
+        time.sleep(0.05)
+        return python(x)
+
+    iterator = iter(tf.data.Dataset.range(4).map(slow, num_parallel_calls).prefetch(1))
+    list(iterator)
+    source, mapped, _ = iterator.stats().stages
+    assert (
+        mapped.busy_seconds - mapped.cpu_seconds > 0.14
+    )  # three naps: the first element is called before, for its spec
+    assert source.cpu_seconds is None
+    assert " (computing " in iterator.explain()
+
+
+def test_code_that_computes_is_not_said_to_wait():
+    computed = []
+
+    def slow(x):
+        start = time.thread_time()
+        while time.thread_time() < start + 0.05:
+            pass
+        computed.append(time.thread_time() - start)
+        return python(x)
+
+    _, mapped = stats_of(tf.data.Dataset.range(4).map(slow)).stages
+    assert (
+        mapped.busy_seconds >= mapped.cpu_seconds >= sum(computed[1:])
+    )  # without the call for the spec
+
+
+def test_compiled_code_computes_in_threads_of_its_own():
+    stats = stats_of(tf.data.Dataset.range(20).map(lambda x: x * 2))
+    assert [stage.cpu_seconds for stage in stats.stages] == [None, None]
 
 
 def test_a_prefetch_waits_for_input_and_for_room():

@@ -11,7 +11,8 @@ exception is a cache whose elements are datasets.
 from collections import deque
 from collections.abc import Iterable
 from threading import Lock
-from typing import Any, Final, NamedTuple, final
+from time import perf_counter, thread_time
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.errors import EvenfeedError
@@ -110,6 +111,13 @@ def _skipped(error: BaseException) -> Skipped:
     return Skipped(error.file, error.offset, reason) if known else Skipped(None, None, reason)
 
 
+# The processor time is measured at first, then once in so many times: it takes a system call.
+_ALL_SPLIT: Final = 16
+_SPLIT: Final = 8
+# When calls of a function began: the time, and the processor time of the thread if that is measured.
+CallStart: TypeAlias = tuple[float, float | None]
+
+
 class Meter:
     """Counts the elements that a function has processed, and the time that this took.
 
@@ -123,14 +131,45 @@ class Meter:
         self.rows = 0
         self.seconds = 0.0
         self.singly = 0
+        self._split = 0.0  # the part of `seconds` of which it is known how long the function waited
+        self._waited = 0.0
         self._lock = Lock()
 
-    def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
-        """Count more elements."""
+    def begin(self) -> CallStart:
+        """Return the time at which calls begin, for `end`."""
+        return perf_counter(), None
+
+    def end(self, start: CallStart, rows: int, *, singly: bool = False) -> None:
+        """Count the elements of calls that end now, in the thread in which they began."""
+        began, processor = start
+        seconds, waited = perf_counter() - began, None
+        if processor is not None:
+            waited = max(0.0, seconds - (thread_time() - processor))
+        self.add(rows, seconds, waited=waited, singly=singly)
+
+    def add(
+        self, rows: int, seconds: float, *, waited: float | None = None, singly: bool = False
+    ) -> None:
+        """Count more elements.
+
+        Args:
+            rows: How many.
+            seconds: The time that they took.
+            waited: The part of it in which no processor ran the function; None if that was not measured.
+            singly: Whether they were processed one by one.
+        """
         with self._lock:
             self.rows += rows
             self.seconds += seconds
             self.singly += rows if singly else 0
+            if waited is not None:
+                self._split += seconds
+                self._waited += waited
+
+    @property
+    def waited(self) -> float:
+        """About how long no processor ran the function: some of the calls are measured."""
+        return self.seconds * self._waited / self._split if self._split else 0.0
 
     @property
     def rate(self) -> float | None:
@@ -142,17 +181,32 @@ class Meter:
 class PassMeter(Meter):
     """Counts what a function does in one pass, and adds it to the meter of all passes.
 
+    Attributes:
+        splits: Whether it measures how long the function waits.
+
     Args:
         whole: The meter of all passes.
+        splits: Whether to measure that. It says nothing about compiled functions, which compute in other threads.
     """
 
-    def __init__(self, whole: Meter) -> None:
+    def __init__(self, whole: Meter, *, splits: bool) -> None:
         super().__init__()
+        self.splits = splits
         self._whole = whole
+        self._begun = 0
 
-    def add(self, rows: int, seconds: float, *, singly: bool = False) -> None:
-        super().add(rows, seconds, singly=singly)
-        self._whole.add(rows, seconds, singly=singly)
+    def begin(self) -> CallStart:
+        if not self.splits:
+            return perf_counter(), None
+        self._begun = begun = self._begun + 1
+        is_split = begun <= _ALL_SPLIT or not begun % _SPLIT
+        return perf_counter(), thread_time() if is_split else None
+
+    def add(
+        self, rows: int, seconds: float, *, waited: float | None = None, singly: bool = False
+    ) -> None:
+        super().add(rows, seconds, waited=waited, singly=singly)
+        self._whole.add(rows, seconds, waited=waited, singly=singly)
 
 
 @final

@@ -5,7 +5,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
-from time import perf_counter
 from typing import Any, Literal, TypeAlias, final
 
 from evenfeed.core.batchable_specs import spec_of_argument
@@ -57,6 +56,7 @@ class RowFunction:
         self.why = finding.why
         self.parallel_calls = asked.num_parallel_calls
         self._asked = asked
+        self._can_wait = finding.compiled is None and not asked.returns_values
         self.calling = finding.calling
         self._compiled: Compiled | None = finding.compiled
         self._kernels = finding.kernels
@@ -173,7 +173,7 @@ class RowFunction:
     def in_pass(self, run: Run, node: Node) -> "RowFunction":
         """Return a copy for one pass over a node, at whose start its random operations restart their sequences."""
         record = calls_of(self._itself)
-        meter = None if run.meter is None else run.meter.function_meter(node, record.meter)
+        meter = run.meter and run.meter.function_meter(node, record.meter, splits=self._can_wait)
         if self.is_vectorised and not self._kernels.operations:
             return self._like(_record=record, _pass_meter=meter)
         record.was_called = False
@@ -214,7 +214,7 @@ class RowFunction:
 
     def one(self, parts: list[Any], number: int | None = None) -> list[Any]:
         """Return the parts of the result for one element; with `returns_values`, the result itself in a list."""
-        start, calls = perf_counter(), self._calls
+        start, calls = self.meter.begin(), self._calls
         with host_rules(), self._noted():
             known = self._known(number)
             try:
@@ -222,7 +222,7 @@ class RowFunction:
             except Exception as error:  # noqa: BLE001 - raised again with a note
                 found = self._explained(error, number, parts)
         if not isinstance(found, Exception):
-            self.meter.add(1, perf_counter() - start)
+            self.meter.end(start, 1)
             return found
         raise found from found.__cause__
 
@@ -237,7 +237,7 @@ class RowFunction:
         self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]
     ) -> Iterator[tuple[int, Result | BaseException]]:
         """Yield some `indices` of a Block with their results, or with the errors of a class that they raise."""
-        arguments, count, start = self._calls.reader(block), 0, perf_counter()
+        arguments, count, start = self._calls.reader(block), 0, self.meter.begin()
         with host_rules(), self._noted():
             call = self._calls.caller(self.effects)
             for index in indices:
@@ -251,7 +251,7 @@ class RowFunction:
                             found = self._explained(error, number + index, block.row(index))
                 yield index, found
                 count += 1
-        self.meter.add(count, perf_counter() - start)
+        self.meter.end(start, count)
 
     def _known(self, number: int | None) -> Result | None:
         """Return the result of an element that was passed to the function before this pass."""
@@ -270,12 +270,12 @@ class RowFunction:
         Raises:
             FailedRow: The function failed at an element.
         """
-        start, compilations = perf_counter(), self.compilations
+        start, compilations = self.meter.begin(), self.compilations
         done = self._all_at_once(block, first) if self._compiled is not None else None
         singly = done is None
         done = self._one_by_one(block, first) if done is None else done
         if self.compilations == compilations:
-            self.meter.add(block.length, perf_counter() - start, singly=singly)
+            self.meter.end(start, block.length, singly=singly)
         return done
 
     def _noted(self) -> AbstractContextManager[None]:

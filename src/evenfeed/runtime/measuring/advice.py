@@ -10,6 +10,8 @@ from evenfeed.runtime.measuring.stage_stats import StageStats
 KEEPS_UP: Final = 0.05
 # Threads that work for this part of the time are all busy.
 _ALL_BUSY: Final = 0.75
+# Code that computes for a smaller part of its time waits, and not only for a core of a busy machine.
+_COMPUTES: Final = 0.25
 
 _CACHE: Final = ".cache() after it, if its results fit in memory"
 _IN_PARALLEL: Final = "num_parallel_calls=tf.data.AUTOTUNE"
@@ -69,20 +71,42 @@ def advised(
             f"Nothing is read while the program computes, so it waits {share:.0%} of the time, mostly for "
             f"{_named(slowest)}: {_PREFETCH}.",
         )
-    return Advice(slowest.number, f"{_effect(slowest, busy, share)}: {_change(slowest, busy)}.")
+    return Advice(slowest.number, f"{_effect(slowest, seconds, share)}: {_change(slowest, busy)}.")
 
 
-def _effect(stage: StageStats, busy: float, share: float) -> str:
-    cores = available_cores()
-    used = (
-        f"{round(min(busy, cores), 1):g} of {cores} cores" if cores > 1 else f"the core {busy:.0%}"
-    )
+def _effect(stage: StageStats, seconds: float, share: float) -> str:
     who = (
         "everything waits for it"
         if share > _ALL_BUSY
         else f"the program waits {share:.0%} of the time"
     )
-    return f"{_named(stage)} keeps {used} busy and {who}"
+    return f"{_named(stage)} {_use(stage, seconds)} and {who}"
+
+
+def _use(stage: StageStats, seconds: float) -> str:
+    """Return what a stage does with its time."""
+    cores, busy = available_cores(), stage.busy_seconds
+    if _waits(stage):
+        return f"waits {1 - (stage.cpu_seconds or 0.0) / busy:.0%} of its time instead of computing"
+    if not stage.inputs and stage.cpu_seconds is None:  # a source may wait for a disk or a server
+        return f"is busy {busy / seconds:.0%} of the time"
+    used = (busy if stage.cpu_seconds is None else stage.cpu_seconds) / seconds
+    if cores == 1:
+        return f"keeps the core {used:.0%} busy"
+    return f"keeps {round(min(used, cores), 1):g} of {cores} cores busy"
+
+
+def _waits(stage: StageStats) -> bool:
+    """Return True if the Python code of a stage mostly waits, such as for a file or a server.
+
+    Threads that compute take turns, because they share the interpreter, and processes if there are fewer cores. That is
+    not the wait that is meant here.
+    """
+    if stage.cpu_seconds is None:
+        return False
+    is_elsewhere = stage.kind == "processes"
+    turns = max(1.0, stage.workers / available_cores()) if is_elsewhere else stage.workers
+    return turns * stage.cpu_seconds < _COMPUTES * stage.busy_seconds
 
 
 def _named(stage: StageStats) -> str:
@@ -102,6 +126,8 @@ def _change_of_function(stage: StageStats, busy: float) -> str:
     cores = available_cores()
     if stage.way == "vectorised":
         return f"it is compiled already; {_CACHE}, or do it in the training step"
+    if _waits(stage) and stage.method in {"map", "filter"}:
+        return _more_at_once(stage)
     if stage.method != "map":
         return _CHANGES.get(stage.method, _CACHE)
     if stage.is_tuned:
@@ -113,6 +139,17 @@ def _change_of_function(stage: StageStats, busy: float) -> str:
     if stage.kind != "processes" and busy > _ALL_BUSY * stage.workers:
         return f"processes=True, if its Python code holds the interpreter; or {_CACHE}"
     return _CACHE
+
+
+def _more_at_once(stage: StageStats) -> str:
+    """Return how to call a function that waits for more elements at once, which takes no more cores."""
+    if stage.method == "filter":
+        return f"find what to keep in .map(..., {_IN_PARALLEL}), and filter by the result"
+    if stage.kind == "processes":
+        return f"{_IN_PARALLEL} without processes=True"
+    if stage.is_tuned:  # threads are no faster: all calls wait for the same thing
+        return _CACHE
+    return f"num_parallel_calls={2 * stage.workers}" if stage.workers > 1 else _IN_PARALLEL
 
 
 def available_cores() -> int:

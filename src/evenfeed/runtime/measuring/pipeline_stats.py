@@ -180,6 +180,7 @@ def _figures(
         elements_per_second=elements / seconds if seconds else 0.0,
         bytes=meters[-1].bytes if meters else 0,
         busy_seconds=own,
+        cpu_seconds=_computing(own, meters),
         input_wait_seconds=below,
         room_wait_seconds=sum(one.room for one in meters),
         buffered=None if buffer is None else buffer.buffered / buffer.fills,
@@ -191,6 +192,12 @@ def _figures(
         is_tuned=any(bool(function.record.is_called_here) for function in functions),
         inside=inside,
     )
+
+
+def _computing(busy: float, meters: list[StageMeter]) -> float | None:
+    """Return the part of the busy time in which a processor ran the function; None if that is not measured."""
+    waits = [one.function.waited for one in meters if one.function and one.function.splits]
+    return max(0.0, busy - sum(waits)) if waits else None
 
 
 def workers_of(node: Node) -> tuple[int, str]:

@@ -321,11 +321,17 @@ class PlanMeter:
             return rows, order
         return MeasuredRows(rows, stage), order
 
-    def function_meter(self, node: Node, whole: Meter) -> Meter:
-        """Return a meter for the function of a node in this pass, which also counts for all passes."""
+    def function_meter(self, node: Node, whole: Meter, *, splits: bool) -> Meter:
+        """Return a meter for the function of a node in this pass, which also counts for all passes.
+
+        Args:
+            node: The node.
+            whole: The meter of all passes.
+            splits: Whether to measure how long the function waits.
+        """
         stage = self.stage(node)
         if stage.function is None:
-            stage.function = PassMeter(whole)
+            stage.function = PassMeter(whole, splits=splits)
         return stage.function
 
 

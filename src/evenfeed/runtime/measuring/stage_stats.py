@@ -22,7 +22,9 @@ class StageStats(Stats):
         elements: How many elements it has returned.
         elements_per_second: The same, divided by the time that the iterator has run.
         bytes: About how many bytes these elements have.
-        busy_seconds: The time in which it worked.
+        busy_seconds: The time in which it worked, or its code waited for something, such as a server.
+        cpu_seconds: About the part of it in which a processor ran its code. Known for Python code that runs per
+            element; None for other stages, which may compute in threads that they share.
         input_wait_seconds: The time in which it waited for the stages below.
         room_wait_seconds: The time in which the thread of a prefetch waited, because its buffer was full.
         buffered: How many elements were in its buffer on average; None if it has no buffer.
@@ -43,6 +45,7 @@ class StageStats(Stats):
     elements_per_second: float
     bytes: int
     busy_seconds: float
+    cpu_seconds: float | None
     input_wait_seconds: float
     room_wait_seconds: float
     buffered: float | None
@@ -63,6 +66,9 @@ class StageStats(Stats):
             elements_per_second=elements / seconds if seconds else 0.0,
             bytes=self.bytes - before.bytes,
             busy_seconds=self.busy_seconds - before.busy_seconds,
+            cpu_seconds=None
+            if self.cpu_seconds is None
+            else max(0.0, self.cpu_seconds - (before.cpu_seconds or 0.0)),
             input_wait_seconds=self.input_wait_seconds - before.input_wait_seconds,
             room_wait_seconds=self.room_wait_seconds - before.room_wait_seconds,
         )

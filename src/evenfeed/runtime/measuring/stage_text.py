@@ -15,6 +15,8 @@ def stage_text(stage: StageStats, whole: PipelineStats) -> str:
         ("waiting for room", stage.room_wait_seconds),
     ]
     shares = [f"{what} {seconds / whole.seconds:.0%}" for what, seconds in times if seconds]
+    if stage.cpu_seconds is not None and stage.busy_seconds:
+        shares[0] += f" (computing {stage.cpu_seconds / whole.seconds:.0%})"
     if shares and whole.seconds:
         text += f"; {', '.join(shares)}"
     if stage.buffered is not None:

@@ -98,12 +98,13 @@ def _work(
 ) -> None:
     while True:
         block, number = link.receive(unpickler)
-        start = time.perf_counter()
+        start, computed = time.perf_counter(), time.process_time()
         outcomes = _outcomes(link, function, block, number, progress=progress, name=name)
         seconds = time.perf_counter() - start
+        waited = max(0.0, seconds - (time.process_time() - computed))
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        link.send((outcomes, seconds))
+        link.send((outcomes, seconds, waited))
 
 
 def _outcomes(  # noqa: PLR0913 - keyword-only arguments

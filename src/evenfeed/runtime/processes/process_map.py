@@ -33,7 +33,9 @@ _JOIN_SECONDS: Final = 1.0
 
 def mapped_in_processes(child: Operator, function: RowFunction, node: Map, run: Run) -> Operator:
     """Return the operator that runs a function in processes, which live for all epochs of a pass."""
-    meter = None if run.meter is None else run.meter.function_meter(node, function.meter)
+    meter = (
+        None if run.meter is None else run.meter.function_meter(node, function.meter, splits=True)
+    )
     pool = run.lasting(node, lambda: Processes(function, processes_of(node), meter))
     return MapInProcesses(child, pool, in_order=keeps_order(node, run))
 
@@ -238,9 +240,9 @@ class _Shared:
         if self._is_closed:
             raise CancelledError("The iterator was closed while it was read.")
 
-    def learn(self, rows: int, seconds: float, size: int) -> None:
+    def learn(self, rows: int, seconds: float, waited: float, size: int) -> None:
         """Record the time, and choose how many elements to send to a process at a time."""
-        self._meter.add(rows, seconds)
+        self._meter.add(rows, seconds, waited=waited)
         fitting = min(
             _MESSAGE_SECONDS * rows / max(seconds, 1e-9),
             _MESSAGE_BYTES * rows / max(size, 1),
@@ -263,7 +265,7 @@ class _Driver:
         if self.child is None:
             self.child = self._shared.start_child(self._number)
         try:
-            found, seconds, size = self.child.call(block, number)
+            found, seconds, waited, size = self.child.call(block, number)
         except ChildDied as died:
             self._shared.check_open()
             error = self.child.died_at(died, number + died.row)
@@ -272,7 +274,7 @@ class _Driver:
             before = self._part(block, number, 0, died.row)
             return [*before, error, *self._part(block, number, died.row + 1, block.length)]
         size += sum(part.nbytes for part in found if isinstance(part, Block))
-        self._shared.learn(block.length, seconds, size)
+        self._shared.learn(block.length, seconds, waited, size)
         return found
 
     def _part(self, block: Block, number: int, start: int, stop: int) -> list[Outcome]:

@@ -102,8 +102,8 @@ class Child:
             raise self._not_loaded(*failed)
         self._connection.settimeout(None)
 
-    def call(self, block: Block, number: int) -> tuple[list[Outcome], float, int]:
-        """Return the outcomes of the rows, and how many seconds and bytes they took.
+    def call(self, block: Block, number: int) -> tuple[list[Outcome], float, float, int]:
+        """Return the outcomes of the rows, how many seconds they took and waited, and how many bytes were sent.
 
         Raises:
             ChildDied: The process died at one of them.
@@ -111,10 +111,10 @@ class Child:
         self._row[0] = 0
         try:
             size = self._link.send((block, number))
-            outcomes, seconds = self._link.receive()
+            outcomes, seconds, waited = self._link.receive()
         except (EOFError, OSError):
             raise ChildDied(int(self._row[0]), self._how_it_ended()) from None
-        return outcomes, seconds, size
+        return outcomes, seconds, waited, size
 
     def died_at(self, died: ChildDied, number: int) -> EvenfeedError:
         """Return the error for the element at which the process died."""
