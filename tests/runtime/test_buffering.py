@@ -53,16 +53,34 @@ def test_reading_ahead_changes_nothing(buffer, most):
     operator.close()
 
 
-@pytest.mark.parametrize(("most", "buffer"), [(1, 1), (1, 4), (3, 2)])
-def test_no_more_is_read_ahead_than_asked_for(most, buffer):
+@pytest.mark.parametrize("buffer", [1, 4])
+def test_no_more_is_read_ahead_than_asked_for(buffer):
     drops = Watched(*range(100))
     operator = ReadAhead(drops, buffer)
-    operator.read(most)
-    until(lambda: drops.next >= most + buffer)
+    operator.read(1)
+    until(lambda: drops.next >= 1 + buffer)
     time.sleep(0.05)
-    assert drops.next == most + buffer
+    assert drops.next == 1 + buffer
     operator.close()
     assert drops.closed
+
+
+@pytest.mark.parametrize("buffer", [2, AUTOTUNE])
+def test_slow_elements_come_one_by_one_however_many_are_asked_for(buffer):
+    class SlowDrops(Watched):
+        def read(self, most):
+            time.sleep(0.03)  # longer than a trial of more may take
+            return super().read(most)
+
+    drops = SlowDrops(*range(100))
+    operator = ReadAhead(drops, buffer)
+    for _ in range(3):
+        operator.read(1000)
+    until(lambda: operator.fill()[0] == 2)
+    time.sleep(0.1)
+    assert drops.next == 3 + 2
+    assert set(drops.asked) == {1}
+    operator.close()
 
 
 def test_nothing_is_read_before_the_first_read():

@@ -50,7 +50,8 @@ def test_who_reads_changes_neither_elements_nor_positions(always):
 
 
 def test_the_consumer_reads_in_its_own_thread(always, monkeypatch):
-    readers, child = [], _numbers(10_000)
+    size = 1_000_000  # more than the thread reads before the third read
+    readers, child = [], _numbers(size)
     read = type(child).read
     monkeypatch.setattr(
         type(child),
@@ -63,7 +64,7 @@ def test_the_consumer_reads_in_its_own_thread(always, monkeypatch):
         seen += block.columns[0].tolist()
         most += 1
     operator.close()
-    assert seen == list(range(10_000))
+    assert seen == list(range(size))
     assert (threading.get_ident() in readers) is not always
 
 

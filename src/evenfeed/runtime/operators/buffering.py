@@ -173,7 +173,8 @@ class _Shared(Prefetching[_Item]):
         self._asked = 0  # elements requested and not yet returned
         self._last_ask = 1
         self._count = 0  # how many elements the thread reads next
-        self._stretch = Stretch() if child.reads_freely else None
+        self._stretch = Stretch()
+        self._is_free = child.reads_freely
         self._is_reading = False  # the thread
         self._overlap = Overlap()
 
@@ -218,7 +219,7 @@ class _Shared(Prefetching[_Item]):
             return None  # keep the end for the next read
         block = item.block.cut(item.used, item.used + most)
         item.used += block.length
-        self._asked = most - block.length
+        self._asked = 0  # whoever wants more asks again
         if item.left == 0:
             self._items.popleft()
         self._room.notify_all()
@@ -246,38 +247,53 @@ class _Shared(Prefetching[_Item]):
 
     @property
     def _is_consumers_turn(self) -> bool:
-        return self._stretch is not None and not self._overlap.pays
+        return self._is_free and not self._overlap.pays
 
     def _begins_read(self) -> bool:
         if self._is_consumers_turn:
             return False
         room = self._asked + self._limit() - sum(item.left for item in self._items)
-        self._count = min(room, max(1, self._last_ask))
+        self._count = min(room, self._most_at_once())
         self._is_reading = room > 0
         return self._is_reading
 
     def _read_ahead(self) -> None:
         self._add(self._read(self._count))
 
+    def _most_at_once(self) -> int:
+        """Return how many elements to read at a time.
+
+        A consumer may ask for very many, if it found some ready. Slow elements come one by one: those that are ready must not
+        wait for others.
+        """
+        most = self._last_ask if self._is_free else min(self._last_ask, self._stretch.rows)
+        return max(1, most)
+
     def _limit(self) -> int:
-        # AUTOTUNE: two reads ahead, each as long as the consumer's last.
-        ahead = 2 * self._last_ask if self._buffer == AUTOTUNE else self._buffer
-        return ahead if self._stretch is None else max(ahead, self._stretch.rows)
+        # AUTOTUNE: two reads ahead.
+        ahead = 2 * self._most_at_once() if self._buffer == AUTOTUNE else self._buffer
+        return max(ahead, self._stretch.rows) if self._is_free else ahead
 
     def _read(self, count: int) -> _Item:
         item = _Item(self._reading)
         try:
-            if self._stretch is None:
-                item.block = self._child.read(count)
-            else:
+            if self._is_free:
                 item.block = self._stretch.read(self._child.read, count)
+            else:
+                item.block = self._read_exactly(count)
         except BaseException as error:  # noqa: BLE001 - raised when the consumer reaches it
             item.error = error
         return item
 
+    def _read_exactly(self, count: int) -> Block | None:
+        start = perf_counter()
+        block = self._child.read(count)
+        if block is not None:
+            self._stretch.learn(count, block, perf_counter() - start)
+        return block
+
     def _read_here(self, count: int) -> _Item:
         """Read in the consumer's thread. Ctrl-C is no error of an element: the iterator reads again."""
-        assert self._stretch is not None
         item = _Item(self._reading)
         try:
             item.block = self._stretch.read(self._child.read, count)
