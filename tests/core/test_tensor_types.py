@@ -137,3 +137,12 @@ def test_floats_and_other_divisors_are_divided_as_before():
     n //= 2
     assert n.tolist() == [4, -4]
     assert isinstance(n, tf.Tensor)
+
+
+def test_nothing_may_be_divided_by_zero():
+    empty = tf.zeros([0], tf.int32)
+    element = next(iter(tf.data.Dataset.from_tensors(np.zeros([0, 3], np.int64))))
+    remainders = tf.function(lambda x: x % tf.shape(x)[0])
+    found = [empty // 0, tf.math.floordiv(empty, 0), tf.truncatemod(empty, 0), remainders(empty)]
+    assert [x.shape for x in found] == [(0,)] * 4
+    assert (element // 0).shape == (0, 3)

@@ -198,9 +198,11 @@ def test_a_reader_that_waits_for_long_reads_only_a_few_more():
     reader = MapInThreads(numbers(1000), untraced(wait), 4)
     reading.set()
     reader.begin()
+    longest = 1  # quick calls are handed out in longer runs
     for _ in range(1000):
         reader.hurry([call.result for call in reader._calls])
-    assert reader.at_work <= 5 + 4
+        longest = max(longest, reader._pace.rows)
+    assert reader.at_work <= 5 * longest + 4
     released.set()
     assert read_all(reader, 1) == list(range(1000))
 

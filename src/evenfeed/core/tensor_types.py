@@ -63,7 +63,7 @@ def check_divisor(x: Any, y: Any) -> None:
         has_zero = y == 0
     else:
         has_zero = isinstance(y, _NUMPY) and y.dtype.kind in "iu" and not np.all(y)
-    if has_zero and (type(x) is int or x.dtype.kind in "iu"):
+    if has_zero and (type(x) is int or (x.dtype.kind in "iu" and x.size > 0)):
         raise zero_divisor()
 
 

@@ -351,27 +351,27 @@ def _times_function_of(function: Callable[[Any], Any]) -> Callable[[Any, Any], A
 
 
 def _floor_quotient(x: Any, y: Any) -> Any:
-    return jnp.floor_divide(x, _divisor(y))
+    return jnp.floor_divide(x, _divisor(x, y))
 
 
 def _floor_remainder(x: Any, y: Any) -> Any:
-    return jnp.mod(x, _divisor(y))
+    return jnp.mod(x, _divisor(x, y))
 
 
 def _truncated_quotient(x: Any, y: Any) -> Any:
     dtype = jnp.promote_types(x.dtype, y.dtype)
-    x, y = (one.astype(dtype) for one in jnp.broadcast_arrays(x, _divisor(y)))
+    x, y = (one.astype(dtype) for one in jnp.broadcast_arrays(x, _divisor(x, y)))
     found = jax.lax.div(x, y)
     return found if x.dtype.kind in "iu" else jnp.trunc(found)
 
 
 def _truncated_remainder(x: Any, y: Any) -> Any:
-    return jnp.fmod(x, _divisor(y))
+    return jnp.fmod(x, _divisor(x, y))
 
 
-def _divisor(y: Any) -> Any:
-    """Return the divisor. Raises if it is an integer that is known to be 0."""
-    if y.dtype.kind in "iu" and not is_traced(y) and not np.asarray(y).all():
+def _divisor(x: Any, y: Any) -> Any:
+    """Return the divisor of x. Raises if it is an integer that is known to be 0, unless x is empty."""
+    if y.dtype.kind in "iu" and x.size > 0 and not is_traced(y) and not np.asarray(y).all():
         raise zero_divisor()
     return y
 
