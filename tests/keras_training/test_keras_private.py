@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+import re
 from typing import Any
 
 import pytest
@@ -69,6 +70,13 @@ def test_a_pass_over_batches_begins_with_one_method() -> None:
     source = inspect.getsource(inspect.unwrap(epochs._get_iterator))
     assert "self._get_distributed_iterator(distribution)" in source
     assert "_distribute_data(data, layouts)" in inspect.getsource(epochs._get_distributed_iterator)
+
+
+def test_models_take_their_state_back_by_the_names_of_its_parts() -> None:
+    source = inspect.getsource(inspect.unwrap(keras_private.Trainer.jax_state_sync))
+    read = set(re.findall(r'_jax_state\.get\(\s*"(\w+)"', source))
+    assert read == set(keras_private._PARTS_OF_STATE[4])
+    assert "self._jax_state_synced = True" in source
 
 
 def test_a_layout_keeps_the_sharding_that_it_was_given() -> None:

@@ -136,3 +136,90 @@ def test_class_weights_and_steps_of_users_give_the_same(runs: list[int]) -> None
 def test_an_empty_dataset_is_an_error() -> None:
     with pytest.raises(ValueError, match="The dataset has no batches"):
         classifier(steps_per_execution=2).fit(DATA.take(0).batch(2), verbose=0)
+
+
+def broken(batches: int, error: BaseException) -> Any:
+    """Return a dataset that has some batches, and then an error."""
+
+    def rows() -> Any:
+        for number in range(batches):
+            yield X[number * 8 :][:8], Y[number * 8 :][:8]
+        raise error
+
+    spec = (tf.TensorSpec((8, 5), tf.float32), tf.TensorSpec((8,), tf.int32))
+    return tf.data.Dataset.from_generator(rows, output_signature=spec)
+
+
+@pytest.mark.parametrize("batches", [2, 4])  # the first execution breaks, or the second
+@pytest.mark.parametrize("steps", [1, 3])
+def test_an_error_of_the_data_leaves_the_model_after_its_complete_steps(
+    scope: Any, steps: int, batches: int
+) -> None:
+    with scope.scope():
+        model, single = with_dropout(steps_per_execution=steps), with_dropout()
+    data = broken(batches, ValueError("broken file"))
+    with pytest.raises(ValueError, match="broken file"):
+        model.fit(data, verbose=0)
+    single.fit(DATA.batch(8).take(batches), verbose=0)
+    for one, other in zip(model.get_weights(), single.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    assert int(model.optimizer.iterations) == batches
+    before = model.get_weights()
+    for run in (model.evaluate, model.predict):
+        with pytest.raises(ValueError, match="broken file"):
+            run(data, verbose=0)
+        np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    model.fit(DATA.batch(8), verbose=0)
+    assert int(model.optimizer.iterations) == batches + 9
+
+
+def test_an_interrupt_while_an_execution_waits_for_data_leaves_the_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = classifier(steps_per_execution=4)
+    own = KerasBatches.peek_run
+    seen: list[int] = []
+
+    def interrupted(self: KerasBatches, most: int) -> Any:
+        seen.append(most)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return own(self, most)
+
+    monkeypatch.setattr(KerasBatches, "peek_run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(DATA.batch(10), verbose=0)
+    done = int(model.optimizer.iterations)
+    assert done > 0
+    single = classifier()
+    single.fit(DATA.batch(10).take(done), verbose=0)
+    np.testing.assert_allclose(model.get_weights()[0], single.get_weights()[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_an_error_of_a_step_or_a_callback_leaves_the_weights(steps: int) -> None:
+    def stop(batch: int, logs: Any = None) -> None:
+        raise RuntimeError("stopped")
+
+    model = classifier(steps_per_execution=steps)
+    wide = tf.data.Dataset.from_tensors((np.ones((8, 6), np.float32), Y[:8]))
+    for data in (wide, wide.repeat(3)):
+        for run in (model.fit, model.evaluate, model.predict):
+            with pytest.raises(ValueError, match="incompatible"):
+                run(data, verbose=0)
+            np.testing.assert_array_equal(model.get_weights()[0], WEIGHTS[0])
+    ending = tf.keras.callbacks.LambdaCallback()
+    ending.on_test_batch_end = ending.on_predict_batch_end = stop
+    for run in (model.evaluate, model.predict):
+        with pytest.raises(RuntimeError, match="stopped"):
+            run(DATA.batch(10), verbose=0, callbacks=[ending])
+        np.testing.assert_array_equal(model.get_weights()[0], WEIGHTS[0])
+
+
+@pytest.mark.parametrize("steps", ["auto", 0, 2.5])
+def test_steps_per_execution_is_a_number_of_steps(steps: Any) -> None:
+    model = classifier(steps_per_execution=steps)
+    with pytest.raises(ValueError, match=r"steps_per_execution=.* is not a number of steps"):
+        model.fit(DATA.batch(10), verbose=0)
+    with pytest.raises(ValueError, match="is not a number of steps"):
+        model.train_on_batch(X, Y)

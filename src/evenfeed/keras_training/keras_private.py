@@ -55,6 +55,15 @@ SAVED_CLASSES: Final[tuple[Any, ...]] = (
     keras.Layer,
     keras.optimizers.Optimizer,
 )
+#: The parts of the state of a step, by their number: of `predict_step`, `test_step` and `train_step`.
+_PARTS_OF_STATE: Final = {
+    2: ("trainable_variables", "non_trainable_variables"),
+    3: ("trainable_variables", "non_trainable_variables", "metrics_variables"),
+    4: (
+        *("trainable_variables", "non_trainable_variables"),
+        *("optimizer_variables", "metrics_variables"),
+    ),
+}
 #: The attributes in which Keras keeps the variables and layers of a layer, beside the attributes that a user gave them.
 _LISTS_OF_KERAS: Final = frozenset(
     {"_layers", "_operations", "_trainable_variables", "_non_trainable_variables"}
@@ -215,6 +224,22 @@ def allow_text(
 def placed_batch(batch: Any) -> Any:
     """Return a batch on the devices of Keras's distribution, if there is one."""
     return batch if distribution() is None else _trainer._distribute_data(batch)
+
+
+def hand_back(model: Any, state: tuple[list[Any], ...]) -> None:
+    """Give a model the arrays that a step takes, after an error: Keras has taken them from its variables."""
+    if any(array.is_deleted() for array in jax.tree.leaves(state)):
+        model._jax_state = None  # the program itself failed, and nothing is left to give
+        return
+    model._jax_state = dict(zip(_PARTS_OF_STATE[len(state)], state, strict=True))
+    model._jax_state_synced = False
+    give_state(model)
+
+
+def give_state(model: Any) -> None:
+    """Give a model the arrays of the last execution, if its variables do not have them."""
+    model.jax_state_sync()
+    model._jax_state = None
 
 
 def layers_of(model: Any) -> list[Any]:

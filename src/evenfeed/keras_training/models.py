@@ -45,7 +45,11 @@ def _running(step: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             with _scope_of(self), text_of(self), running(step):
                 _mirror_variables(self)
-                return own(self, *args, **kwargs)
+                try:
+                    return own(self, *args, **kwargs)
+                except BaseException:
+                    keras_private.give_state(self)  # also after an error of a callback
+                    raise
 
         return method
 

@@ -2,16 +2,21 @@
 
 The batches of an execution are read and copied to the devices together, and a compiled loop runs the step of the model
 on each. A batch that cannot be in such a loop, such as a short last one, runs as a step of its own.
+
+A step takes the arrays of the state away from the model. So after an error, of the data or of a step, the model gets the
+state after its last complete step.
 """
 
+import operator
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, final
+from typing import Any, SupportsIndex, final
 
 import numpy as np
 
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter, KerasBatches
@@ -22,7 +27,7 @@ def reading_runs(own: Callable[..., Any]) -> Callable[..., Any]:
 
     def get_iterator(self: Any) -> Iterator[Any]:
         adapter, found = self.data_adapter, None
-        if self.steps_per_execution > 1 and isinstance(adapter, DatasetAdapter):
+        if _checked(self.steps_per_execution) > 1 and isinstance(adapter, DatasetAdapter):
             found = adapter.batches()
         return own(self) if found is None else found
 
@@ -31,26 +36,27 @@ def reading_runs(own: Callable[..., Any]) -> Callable[..., Any]:
 
 def making_loops(own: Callable[..., Any]) -> Callable[..., Any]:
     """Return the replacement for the method that makes the function of an execution from that of a step."""
+    del own  # it loses the state if the data of a later step is an error
 
     def make_function(self: Any, step_function: Any, concatenate_outputs: bool = False) -> Any:
-        one_by_one = own(self, step_function, concatenate_outputs)
-        if self.steps_per_execution < 2 or self.run_eagerly or not self.jit_compile:
-            return one_by_one
+        is_single = _checked(self.steps_per_execution) < 2
         loop = _Loop(step_function, collects=concatenate_outputs)
+        loop.is_refused = is_single or self.run_eagerly or not self.jit_compile
 
         def execute(state: Any, iterator: Any) -> Any:
-            if not isinstance(iterator, KerasBatches) or loop.is_refused:
-                return one_by_one(state, iterator)
             found: list[Any] = []
-            left = self.steps_per_execution
+            left = most = self.steps_per_execution
             try:
                 while left:
-                    outputs, state, count = loop(state, iterator, left, self.steps_per_execution)
+                    outputs, state, count = loop(state, iterator, left, most)
                     found.append(outputs)
                     left -= count
             except StopIteration:
                 if not found:
                     raise
+            except BaseException:  # also an interrupt while it waits for data
+                keras_private.hand_back(self, state)
+                raise
             return _joined(found) if concatenate_outputs else found[-1], state
 
         return execute
@@ -74,17 +80,18 @@ class _Loop:
         self.is_refused = False
 
     def __call__(
-        self, state: Any, batches: KerasBatches, left: int, most: int
+        self, state: Any, batches: Iterator[Any], left: int, most: int
     ) -> tuple[Any, Any, int]:
         """Run up to `left` steps. Return their outputs, the new state, and how many there were.
 
         Raises:
             StopIteration: There are no more batches.
         """
-        run = None if self.is_refused else batches.peek_run(most)
-        if run is not None and self._fits(state, run.value):
+        several = batches if isinstance(batches, KerasBatches) and not self.is_refused else None
+        run = several and several.peek_run(most)
+        if several and run and self._fits(state, run.value):
             run = replace(run, count=min(run.count, left))
-            if batches.take_run(run):
+            if several.take_run(run):
                 with jax.transfer_guard_host_to_device("allow"):
                     outputs, state = self._compiled(state)(state, run.value, np.int32(run.count))
                 if self._collects:
@@ -134,6 +141,19 @@ class _Loop:
             return new, state
 
         return jax.lax.fori_loop(0, count, step, (first, state))
+
+
+def _checked(steps: Any) -> int:
+    """Return the number of steps of an execution, if it is one."""
+    number = operator.index(steps) if isinstance(steps, SupportsIndex) else 0
+    if number < 1:
+        raise ValueError(
+            described(
+                f"steps_per_execution={steps!r} is not a number of steps.",
+                fix="pass an integer of at least 1 to compile, such as steps_per_execution=10.",
+            )
+        )
+    return number
 
 
 def _batch(steps: Any, index: Any) -> Any:
