@@ -40,7 +40,7 @@ docs: .venv/dev ## Build the docs into docs/_build
 bench: .venv/dev .venv-peers/done ## Run the benchmarks, peers included, and write benchmarks/README.md, docs/benchmarks.md and the table of README.md
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/processes.py
-	$(BIN)/python benchmarks/measuring.py
+	$(BIN)/python benchmarks/cost_of_stats.py
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/images.py
 	$(BIN)/python benchmarks/training.py
