@@ -17,7 +17,7 @@ from evenfeed.replicas.function.staging import Unstaged
 CALL: Final = "_evenfeed_call"
 READ: Final = "_evenfeed_read"
 ITEM: Final = "_evenfeed_item"
-_MISSING: Final = object()
+MISSING: Final = object()
 
 _BUILTINS: Final = tuple(
     getattr(builtins, name)
@@ -56,7 +56,7 @@ _BUILTINS: Final = tuple(
     ]
 )
 # Their functions compute, or become part of the traced program.
-_LIBRARIES: Final = frozenset(
+LIBRARIES: Final = frozenset(
     ["equinox", "evenfeed", "flax", "jax", "jaxlib", "keras", "math", "numpy", "operator", "optax"]
 )
 # Except for these: they keep something, or do something else than in a trace.
@@ -70,7 +70,7 @@ _WITH_EFFECTS: Final = (
     "jax.profiler",
     "numpy.random",
 )
-_VALUES: Final = (bool, int, float, complex, str, bytes, type(None))
+VALUES: Final = (bool, int, float, complex, str, bytes, type(None))
 _UNCHANGING: Final = (str, bytes, int, float, complex, tuple, frozenset, range)
 
 
@@ -87,18 +87,18 @@ def are_unchanged(found: "Sequence[tuple[Callable[[], Any], Any]]") -> bool:
     """Return True if values that traced code read from Python objects are still the same."""
     try:
         return all(_is_same(read(), before) for read, before in found)
-    except LookupError:  # an entry is gone
+    except (LookupError, ValueError):  # an entry or the value of a closure is gone
         return False
 
 
 def _is_same(now: Any, before: Any) -> bool:
     return now is before or (
-        type(now) is type(before) and isinstance(now, _VALUES) and now == before
+        type(now) is type(before) and isinstance(now, VALUES) and now == before
     )
 
 
 def _noted(value: Any, read: Callable[[], Any]) -> Any:
-    if reading.found is not None and (isinstance(value, _VALUES) or is_tensor_leaf(value)):
+    if reading.found is not None and (isinstance(value, VALUES) or is_tensor_leaf(value)):
         reading.found.append((read, value))
     return value
 
@@ -107,14 +107,14 @@ def note_globals(function: FunctionType) -> None:
     """Note the values of the globals that a function names."""
     space = function.__globals__
     for name in set(names_used(function.__code__)) & space.keys():
-        _noted(space[name], partial(space.get, name, _MISSING))
+        _noted(space[name], partial(space.get, name, MISSING))
 
 
 def guarded_read(owner: Any, name: str) -> Any:
     """Return an attribute, and note its value if it may be another one at the next call."""
     value = getattr(owner, name)
-    is_library = str(type(owner).__module__).partition(".")[0] in _LIBRARIES
-    return value if is_library else _noted(value, partial(getattr, owner, name, _MISSING))
+    is_library = str(type(owner).__module__).partition(".")[0] in LIBRARIES
+    return value if is_library else _noted(value, partial(getattr, owner, name, MISSING))
 
 
 def guarded_item(owner: Any, key: Any) -> Any:
@@ -201,7 +201,7 @@ def _is_harmless(function: Any) -> bool:
         own: Any = function
         owner = own if own.__module__ else own.__self__.__class__
     module = str(owner.__module__)
-    return module.partition(".")[0] in _LIBRARIES and not module.startswith(_WITH_EFFECTS)
+    return module.partition(".")[0] in LIBRARIES and not module.startswith(_WITH_EFFECTS)
 
 
 @lru_cache(maxsize=256)

@@ -20,6 +20,7 @@ from evenfeed.replicas.function.closures import NotComparable, closed_over, with
 from evenfeed.replicas.function.counted_ranges import CountedRange, all_of
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.plain_python import drive, loop_runner, warn_not_compiled
+from evenfeed.replicas.function.reachable import watching
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.function.step_loops import StepLoop
 from evenfeed.replicas.mesh import Replicas
@@ -237,6 +238,7 @@ def owner_of(replicas: Replicas) -> Function:
         return contexts.here.driving
     if replicas not in _owners:
         _owners[replicas] = Function(_no_function)
+        watching.add(_owners[replicas])
     return _owners[replicas]
 
 

@@ -24,6 +24,7 @@ from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.plain_python import mode
+from evenfeed.replicas.function.reachable import Place, reached_places, watching
 from evenfeed.replicas.function.recognizing import KnownFunctions
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.function.step_loops import StepLoop
@@ -85,6 +86,8 @@ class Body:
         carried_tree: The structure of the carried values.
         collects: Whether the results of all steps are wanted, instead of those of the last.
         found: What it has read from Python objects; if that changes, it is traced again.
+        watches: Whether names that its steps use may be bound to other objects later.
+        reached: What its steps may have read from Python objects, as it was after the last trace.
         loops: The loop, and the dtypes of its carried arrays, by what is known of the arrays.
     """
 
@@ -92,12 +95,19 @@ class Body:
     step_tree: Any
     carried_tree: Any
     collects: bool
+    watches: bool
     loops: dict[Any, "tuple[StepLoop, list[Any]]"] = field(default_factory=dict[Any, Any])
     out_tree: Any = None
     found: list[Any] = field(default_factory=list[Any])
+    reached: list[Place] = field(default_factory=list[Place])
 
     def __post_init__(self) -> None:
         self._compiler = Compiler(self._call)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether everything that it was traced with is still what its names stand for."""
+        return all(map(guarded_calls.are_unchanged, (self.found, self.reached)))
 
     def _call(self, step: list[Any], carried: list[Any], arrays: list[Any]) -> Any:
         number, *leaves = step
@@ -143,7 +153,9 @@ class Body:
             try:
                 one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
                 numbered = [jax.ShapeDtypeStruct((), number), *one]
-                found = self.loops[key] = self._traced(numbered, carried, arrays)
+                found = self._traced(numbered, carried, arrays)
+                self.reached = reached_places(self.template) if self.watches else []
+                self.loops[key] = found
             except Exception as error:  # raised again, step by step, if it is the user's
                 raise Unstaged(str(error), expected=True) from error
         return found
@@ -294,9 +306,11 @@ class ManySteps:
         loops = self._owner.loops
         key = (self._key, step_tree, carried_tree, self._collects)
         found = loops.get(key)
-        if found is None or not guarded_calls.are_unchanged(found.found):
+        if found is None or not found.is_current:
             template = replaced(self._body, [HOLE] * len(self._arrays))
-            found = loops[key] = Body(template, step_tree, carried_tree, self._collects)
+            found = loops[key] = Body(
+                template, step_tree, carried_tree, self._collects, self._owner in watching
+            )
             if len(loops) > _MOST_LOOPS:
                 loops.popitem(last=False)
         return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Final, final
+from weakref import WeakKeyDictionary
 
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
@@ -28,8 +29,10 @@ from evenfeed.replicas.function.closures import (
 )
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function, compiled_function
+from evenfeed.replicas.function.guarded_calls import are_unchanged
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
+from evenfeed.replicas.function.reachable import Place, reached_places, watching
 from evenfeed.replicas.function.staging import InContextMesh, Staging, Unstaged
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.keras_variables.replica_state import run_with_state
@@ -92,6 +95,8 @@ def run_creating(site: Site, function: Callable[..., Any], args: Any, kwargs: An
 
 _MAX_STEPS: Final = 256
 _lock: Final = Lock()
+# What the steps of plain Python code have reached.
+_reached: Final[WeakKeyDictionary[Compiler, list[Place]]] = WeakKeyDictionary()
 
 
 def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
@@ -108,7 +113,8 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
     in its closure are arguments of the program.
 
     The programs belong to `owner`: `fn` itself, or the `evenfeed.function` that calls `run`. Globals and attributes
-    that the Python code reads are constants of a program, so a new owner must read them again.
+    that the Python code reads are constants of a program, so a new owner must read them again. For plain Python code,
+    the step is traced again when they change.
     """
     arrays: list[Any] = []
     try:
@@ -122,6 +128,8 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
             result = compiler((arrays, *args), kwargs, contexts.frame())
             if compiler.traces != traces:
                 _remember_after_trace(owner, compiler, key, fn, len(arrays))
+                if owner in watching:
+                    _watch(owner, compiler, key, fn)
             return result
         except Unstaged as reason:
             if reason.always:
@@ -133,9 +141,10 @@ def compiled_run(  # noqa: PLR0913, PLR0917 - a run and its owner
 def _compiler(owner: Function, key: Any, fn: Callable[..., Any], arrays: int) -> Compiler | None:
     steps = owner.steps
     with _lock:
-        if key in steps:
+        known = steps.get(key)
+        if key in steps and (known is None or are_unchanged(_reached.get(known, ()))):
             steps.move_to_end(key)
-            return steps[key]
+            return known
         strategy = key[0]
         # Without its arrays, else those of the first call would stay in memory.
         template = replaced(fn, [HOLE] * arrays)
@@ -162,6 +171,15 @@ def _remember_after_trace(
     if after != key and len(arrays) == count:
         with _lock:
             owner.steps[after] = compiler
+
+
+def _watch(owner: Function, compiler: Compiler, key: Any, fn: Callable[..., Any]) -> None:
+    """Note what a function has reached in its trace; if that is too much, run it as plain Python from now on."""
+    try:
+        _reached[compiler] = reached_places(fn)
+    except Unstaged as reason:
+        owner.steps[key] = None
+        warn_not_compiled(f"{_name(fn)} runs as plain Python on each replica", reason)
 
 
 def _name(fn: Callable[..., Any]) -> str:
