@@ -1,4 +1,4 @@
-"""The mesh of `jax.set_mesh`. Programs of a strategy have a mesh of their own, and JAX refuses to run them inside of another."""
+"""The mesh of `jax.set_mesh`. A program of a strategy has its own, and JAX refuses to run it inside of another."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
