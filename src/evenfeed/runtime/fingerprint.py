@@ -189,6 +189,8 @@ _NOT_IN_FINGERPRINT = {
 _SINCE_SHARES_ARE_LEFT_OUT = 4  # the version of states
 # Once fields of these nodes. States that were saved then have them in their fingerprints.
 _FORMER_FIELDS = {"Cache": [("memory", "Memory")], "IgnoreErrors": [("ignored", "Ignored")]}
+# Windows hold the class of datasets, which is of another class now.
+_FORMER_KINDS = {"_DatasetClass": "ABCMeta"}
 
 
 def fingerprint(plan: Node, version: int | None = None) -> str:
@@ -268,4 +270,6 @@ def _described(value: Any, known: dict[int, str]) -> Any:
         return [_described(part, known) for part in value]
     if kind == "ndarray":
         return f"{value.shape} {value.dtype}"
-    return str(value) if kind in ("int", "float", "str", "bool", "NoneType") else kind
+    if kind in ("int", "float", "str", "bool", "NoneType"):
+        return str(value)
+    return _FORMER_KINDS.get(kind, kind)
