@@ -35,7 +35,7 @@ CASES: list[tuple[str, str, Callable[[str], object]]] = [
         "orbax",
         lambda _: runpy.run_path(ORBAX_ITEMS),  # a module that is loaded at first use
     ),
-    ("images", "PIL", lambda _: tf.io.encode_png(np.zeros((2, 2, 3), np.uint8))),
+    ("images", "PIL", lambda _: tf.io.encode_jpeg(np.zeros((2, 2, 3), np.uint8))),
 ]
 
 
