@@ -93,7 +93,7 @@ class PageServer(HTTPServer):
             super().__init__((_LOOPBACK, port), _Handler)
         except (OSError, OverflowError) as error:  # the latter for a number that is no port
             raise UnavailableError(
-                f"The live view cannot listen at {_LOOPBACK}:{port}: {error}.",
+                f"The live view cannot listen at {_LOOPBACK}:{port}: {str(error).rstrip('.')}.",
                 fix="choose another port, or 0 for any that is free.",
             ) from error
 

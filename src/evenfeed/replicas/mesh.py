@@ -156,7 +156,7 @@ class Replicas:
 
     @property
     def may_be_shared(self) -> bool:
-        """Whether workers may share replicas: they are those of the user's mesh, on several workers."""
+        """Whether several workers run on a mesh of the user's own, where they may share replicas."""
         return self.spans and self.mesh.axis_names != (_AXIS,)
 
     @cached_property

@@ -29,7 +29,7 @@ def inner_spec(given: Any, variable: Any, strategy: Any) -> Any:
         if given is None:
             return None
         raise InvalidArgumentError(
-            f"The variable {name!r} has the sharding {given}, but no mesh with named axes.",
+            f"The variable {name!r} has the sharding {given!r}, but no mesh with named axes.",
             fix="create it in the scope of a MeshStrategy, or leave the sharding out.",
         )
     spec = given

@@ -19,7 +19,7 @@ from evenfeed.runtime.read_size import Stretch
 from evenfeed.runtime.step import Step, runs
 
 _JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
-# After so many reads, it is decided again who reads: the thread or the consumer.
+# The number of reads between two decisions on whether the thread or the consumer reads.
 _TAKES: Final = 32
 # The consumer reads if its own work takes less than the first fraction of the time of the reads: the thread would gain
 # less than the hand-over takes. Above the second fraction, the thread reads again.
