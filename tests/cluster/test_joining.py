@@ -185,26 +185,44 @@ def test_the_line_that_starts_the_backend_is_known_where_it_can_be(first, second
     assert done.stdout.strip() == line, done.stderr
 
 
+# Starts the service, and is gone as soon as its standard input ends.
 STARTS = """
-import sys
+import os, sys
 from evenfeed.cluster import joining
 from evenfeed.cluster.membership import Membership, Worker
 joining._start_service(Membership((Worker("worker", 0, sys.argv[1]), Worker("worker", 1, "b:1"))), 60)
+sys.stdin.read()
+os._exit(0)
 """
 
 
-def connect_until_refused(host: str, port: int) -> None:
+def connect_until_refused(address: str) -> None:
     """Connect again and again for ten seconds: the service ends after it has told the others."""
+    host, _, port = address.rpartition(":")
     for _ in range(100):
-        socket.create_connection((host, port), timeout=5).close()
+        socket.create_connection((host, int(port)), timeout=5).close()
         time.sleep(0.1)
 
 
 @pytest.mark.slow
 def test_a_worker_0_that_is_gone_is_said_at_once_and_leaves_no_service(addresses):
-    subprocess.run([sys.executable, "-c", STARTS, addresses[0]], check=True, timeout=60)
-    with pytest.raises(UnavailableError, match=r"worker 0 \(.*\) .*during startup"):
-        comes(member(addresses, 1), 30)
-    host, _, port = addresses[0].rpartition(":")
+    command = [sys.executable, "-c", STARTS, addresses[0]]
+    one, end = member(addresses, 1), time.monotonic() + 60
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as worker_0:
+        connection = registering._connect_and_claim(one, joining._facts(one), end).connection
+        worker_0.kill()
+    with (
+        connection,
+        pytest.raises(UnavailableError, match=r"worker 0 \(.*\) exited during startup"),
+    ):
+        registering._raise_if_refused(one, registering._read_outcome(one, connection, end), 60)
     with pytest.raises(ConnectionRefusedError):
-        connect_until_refused(host, int(port))
+        connect_until_refused(addresses[0])
+
+
+@pytest.mark.slow
+def test_a_worker_0_that_is_gone_before_the_service_is_ready_leaves_no_service(addresses):
+    command = [sys.executable, "-c", STARTS, addresses[0]]
+    subprocess.run(command, stdin=subprocess.DEVNULL, check=True, timeout=60)
+    with pytest.raises(ConnectionRefusedError):
+        connect_until_refused(addresses[0])

@@ -35,7 +35,7 @@ from evenfeed.cluster.listening import EVERYWHERE, private_folder
 from evenfeed.cluster.meeting import CLUSTER, VERSION, Claim
 from evenfeed.cluster.membership import Membership
 from evenfeed.cluster.survival.failure_watch import Line
-from evenfeed.cluster.survival.guarded_start import guarded
+from evenfeed.cluster.survival.guarded_waits import guarded
 from evenfeed.core.concurrency.peers import peers
 from evenfeed.core.concurrency.progress import silence
 from evenfeed.core.errors import (
@@ -312,7 +312,13 @@ def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
     file = os.path.join(os.path.dirname(__file__), "survival", "coordination_proxy.py")
     with private_folder() as folder:
         path = os.path.join(folder, "proxy")
-        where = [path, host_of(chief), chief.rpartition(":")[2], str(membership.place)]
+        where = [
+            path,
+            host_of(chief),
+            chief.rpartition(":")[2],
+            str(membership.place),
+            str(os.getpid()),
+        ]
         process: Any = subprocess.Popen(
             [sys.executable, "-I", "-S", file, *where],
             stdin=subprocess.PIPE,
@@ -350,7 +356,7 @@ def _start_service(membership: Membership, seconds: float) -> int:
     ]
     command = [sys.executable, "-m", "evenfeed.cluster.service"]
     process: Any = subprocess.Popen(
-        [*command, *where, str(membership.worker_count), str(seconds)],
+        [*command, *where, str(membership.worker_count), str(seconds), str(os.getpid())],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

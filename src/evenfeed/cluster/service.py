@@ -44,13 +44,13 @@ _POLL_SECONDS: Final = 0.5
 _BYTES: Final = 1 << 16
 
 
-def main(host: str, port: int, count: int, seconds: float, *, is_one_machine: bool) -> None:
+def main(host: str, port: int, service: "Service", seconds: float, *, is_one_machine: bool) -> None:
     """Register the workers, serve them, and exit when all have left.
 
     Args:
         host: The host of worker 0: a name or an address.
         port: The port of worker 0.
-        count: The number of workers.
+        service: Serves the workers.
         seconds: How long to wait for them.
         is_one_machine: Whether all workers run on this machine.
     """
@@ -60,7 +60,6 @@ def main(host: str, port: int, count: int, seconds: float, *, is_one_machine: bo
     _print(EVERYWHERE if is_everywhere else "ready")
     _allow_many_files()
     load_runtime()
-    service = Service(count)
     asyncio.run(service.run(sockets, seconds))
     os._exit(0)  # a clean shutdown of JAX's service would wait for lost workers
 
@@ -71,10 +70,12 @@ class Service:
 
     Args:
         count: The number of workers.
+        parent: The pid of worker 0, which started this process and may have ended since.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, parent: int) -> None:
         self._count = count
+        self._parent = parent
         self._token = token()
         self._meeting = Meeting(count)
         self._is_decided = asyncio.Event()  # the meeting has an outcome
@@ -116,10 +117,9 @@ class Service:
 
     async def _outcome(self, seconds: float) -> dict[str, Any]:
         """Wait for the workers; return the message for all that registered."""
-        parent = os.getppid()
         end = asyncio.get_running_loop().time() + seconds
         while not self._is_decided.is_set():
-            if os.getppid() != parent:  # worker 0, which started this process
+            if os.getppid() != self._parent:
                 return {"gone": 0}
             if asyncio.get_running_loop().time() > end:
                 return {"missing": self._meeting.missing, "refused": list(self._refused)}
@@ -256,11 +256,11 @@ def _print(text: str) -> None:
 
 
 if __name__ == "__main__":
-    own_host, own_port, machines, worker_count, wait_seconds = sys.argv[1:]
+    own_host, own_port, machines, worker_count, wait_seconds, starter = sys.argv[1:]
     main(
         own_host,
         int(own_port),
-        int(worker_count),
+        Service(int(worker_count), int(starter)),
         float(wait_seconds),
         is_one_machine=machines == "one",
     )

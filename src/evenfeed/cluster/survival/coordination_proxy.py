@@ -23,19 +23,18 @@ _CONNECT_SECONDS: Final = 10.0
 _GREETING_BYTES: Final = 200
 
 
-def main(path: str, host: str, port: int, place: int, key: bytes) -> None:
+def main(path: str, service: tuple[str, int], place: int, parent: int, key: bytes) -> None:
     """Forward data between JAX and the service, until the parent process is gone.
 
     Args:
         path: The Unix socket at which to listen for JAX.
-        host: The service's host.
-        port: The service's port.
+        service: The host and the port of the service.
         place: This worker's position.
+        parent: The worker's pid. It may have ended before this line runs.
         key: Proves to the service that this process belongs to that worker.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # a worker that is saving still needs this process
-    parent = os.getppid()
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -47,7 +46,7 @@ def main(path: str, host: str, port: int, place: int, key: bytes) -> None:
             with suppress(OSError, ValueError):  # no connection yet, or the service is down
                 inner, _ = listener.accept()
                 kept.append(inner)
-                outer = socket.create_connection((host, port), _CONNECT_SECONDS)
+                outer = socket.create_connection(service, _CONNECT_SECONDS)
                 kept.append(outer)
                 _prove(outer, place, key)
                 _forward(inner, outer)
@@ -81,8 +80,8 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
 if __name__ == "__main__":
     main(
         sys.argv[1],
-        sys.argv[2],
-        int(sys.argv[3]),
+        (sys.argv[2], int(sys.argv[3])),
         int(sys.argv[4]),
+        int(sys.argv[5]),
         sys.stdin.buffer.readline().strip(),
     )

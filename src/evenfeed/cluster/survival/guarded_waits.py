@@ -27,7 +27,7 @@ def guarded(call: Callable[[], _T]) -> _T:
         except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
             found.set_exception(error)
 
-    background.thread(run, "evenfeed-start", lambda: None).start()
+    background.thread(run, "evenfeed-guarded", lambda: None).start()
     while not found.done():
         try:
             return found.result(_CHECK_SECONDS)
