@@ -1,13 +1,14 @@
 """Two workers, in real processes, save one checkpoint together."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import jax.numpy as jnp
 import pytest
-from tests.processes import wait_until
+from tests.processes import children_of, wait_until
 from tests.strategy.starting import seen_by_workers
 
 import evenfeed as tf
@@ -97,26 +98,37 @@ def test_workers_that_save_different_things_are_told_so(seen):
 
 
 @pytest.mark.timeout(400)  # two workers start, which takes minutes on a busy machine
-def test_a_worker_that_is_killed_while_all_save_is_named_and_costs_no_checkpoint(tmp_path):
+@pytest.mark.parametrize("victim", ["worker", "service"])
+def test_what_is_killed_while_all_save_is_named_and_costs_no_checkpoint(tmp_path, victim):
     workers = []
     for worker, environ in enumerate(environments(2)):
         with (tmp_path / f"output-{worker}").open("w") as file:
             command = [sys.executable, PROGRAMS / "saving_workers.py", tmp_path / "saved"]
             workers.append(subprocess.Popen(command, env={**os.environ, **environ}, stdout=file))
+    # Worker 0 writes most.
+    survivors = (0, 1) if victim == "service" else (1,)
     try:
         wait_until(lambda: number_of_latest(tmp_path) >= 1, 150)
         wait_until(lambda: list((tmp_path / "saved").glob("*.orbax-checkpoint-tmp*")), 150)
-        workers[0].kill()  # the one that writes most
-        assert workers[1].wait(90) == 0
+        os.kill(service_of(workers) if victim == "service" else workers[0].pid, signal.SIGKILL)
+        assert [workers[worker].wait(90) for worker in survivors] == [0] * len(survivors)
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
-    assert "ended worker 0 (" in (tmp_path / "output-1").read_text()
+    for worker in survivors:
+        assert "ended worker 0 (" in (tmp_path / f"output-{worker}").read_text()
     total = tf.Variable(jnp.zeros(100_000))
     latest = tf.train.latest_checkpoint(tmp_path / "saved")
     tf.train.Checkpoint(total=total).restore(latest).expect_partial()
     assert set(total.numpy().tolist()) == {number_of_latest(tmp_path)}
+
+
+def service_of(workers):
+    found = [pid for worker in workers for pid in children_of(worker.pid)]
+    words = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found}
+    (service,) = [pid for pid in found if b"evenfeed.cluster.service" in words[pid]]
+    return service
 
 
 def number_of_latest(folder):

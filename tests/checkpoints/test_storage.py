@@ -85,6 +85,19 @@ def test_values_are_those_of_the_call_when_they_are_written_in_the_background(tm
     assert int(next(iterator)) == 0
 
 
+def test_a_program_that_ends_completes_the_checkpoint_in_the_background(tmp_path):
+    program = f"""
+import evenfeed as tf
+options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+tf.train.Checkpoint(v=tf.Variable(3.0)).write({str(tmp_path / "model")!r}, options)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stderr == ""
+    assert value_in(tmp_path / "model") == 3
+
+
 def test_a_manager_keeps_one_checkpoint_for_every_so_many_hours(tmp_path, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
@@ -168,3 +181,14 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(tmp_path):
     assert value == 1
     assert Path(again).name == "ckpt-3"
     assert sorted(path.name for path in tmp_path.glob("ckpt-?")) == ["ckpt-1", "ckpt-3"]
+
+
+def test_a_folder_that_may_not_be_created_is_named(tmp_path, monkeypatch):
+    def refuse(path, mode=0o777):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    with pytest.raises(tf.errors.PermissionDeniedError, match="new cannot be opened: permission"):
+        tf.train.Checkpoint(v=tf.Variable(1.0)).write(tmp_path / "new" / "model")
+    with pytest.raises(tf.errors.PermissionDeniedError, match="new cannot be opened: permission"):
+        tf.data.Dataset.range(3).save(str(tmp_path / "new"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from evenfeed.checkpoints.orbax_package import orbax
+from evenfeed.checkpoints.orbax_waits import end_waits_at_losses
 from evenfeed.checkpoints.worker_files import common, read_own, write_own
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
@@ -16,6 +17,8 @@ __all__ = ["IteratorHandler", "RestoreIterator", "SaveIterator"]
 _orbax: Any = orbax()  # its types are incomplete
 _Handler: Any = _orbax.CheckpointHandler
 _Args: Any = _orbax.args.CheckpointArgs
+
+end_waits_at_losses()
 
 
 def completed_by(then: Callable[[], None]) -> Any:

@@ -20,8 +20,10 @@ from evenfeed.checkpoints.object_graph import SavedObject, read_graph
 from evenfeed.checkpoints.orbax_package import orbax
 from evenfeed.checkpoints.worker_files import common, place, read_own, read_shared
 from evenfeed.cluster.host_exchange import StoredAgreement
+from evenfeed.cluster.survival.guarded_waits import guarded
 from evenfeed.core.arguments import path_of
 from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
+from evenfeed.core.concurrency.threads import background
 from evenfeed.core.errors import (
     DataLossError,
     EvenfeedError,
@@ -30,9 +32,9 @@ from evenfeed.core.errors import (
     ResourceExhaustedError,
     UnimplementedError,
 )
-from evenfeed.core.lazy import LazyModule, shutil
+from evenfeed.core.lazy import LazyModule, logging, shutil
 from evenfeed.core.lazy_jax import jax
-from evenfeed.formats.bytes.filesystems import is_remote, named
+from evenfeed.formats.bytes.filesystems import is_remote, named, naming
 
 _ARRAYS: Final = "arrays"
 _OBJECTS: Final = "objects"
@@ -67,6 +69,7 @@ class _Writer:
     def __init__(self) -> None:
         self._running: Any = None
         self._path = ""
+        self._ends_with_program = False
 
     def wait(self) -> None:
         """Wait for a write in the background. Raises its error."""
@@ -107,13 +110,33 @@ class _Writer:
                 async_options=module.options.AsyncOptions(barrier_sync_fn=_barrier),
                 temporary_path_class=_items.completed_by(complete),
             )
-            checkpointer.save(target, module.args.Composite(**items))
+            _with_all(lambda: checkpointer.save(target, module.args.Composite(**items)))
         self._running, self._path = checkpointer, path
         if waits:
             self.wait()
+        elif not self._ends_with_program:
+            # Else Python closes the pools of Orbax's threads first, and the checkpoint is lost.
+            self._ends_with_program = True
+            background.before_pools_close(self._finish)
+
+    def _finish(self) -> None:
+        try:
+            self.wait()
+        except Exception as error:  # noqa: BLE001 - the program has ended: nobody can catch it
+            logging.getLogger("evenfeed").error("The last checkpoint is not complete. %s", error)
+
+    def forget(self) -> None:
+        """Do not wait for a write, in a fork, which does not have its thread."""
+        self._running = None
 
 
 writer: Final = _Writer()
+os.register_at_fork(after_in_child=writer.forget)
+
+
+def _with_all(save: Callable[[], None]) -> None:
+    """Call a function that waits for all workers. Raises if one is lost."""
+    return guarded(save) if place()[1] > 1 else save()
 
 
 @contextmanager
@@ -210,8 +233,10 @@ def _check_same(path: str, theirs: list[list[Any]]) -> None:
 def _clear(path: str) -> None:
     """Create the parent folder, and delete what interrupted writes left behind."""
     folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
-    for entry in os.listdir(folder):
+    with naming(folder):
+        os.makedirs(folder, exist_ok=True)
+        entries = os.listdir(folder)
+    for entry in entries:
         if entry.startswith((f"{name}{_TEMPORARY}", f"{name}{_NEW}{_TEMPORARY}")):
             shutil.rmtree(os.path.join(folder, entry), ignore_errors=True)
     # A complete replacement may be the only copy.

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Final, TypeAlias, TypeVar, final
@@ -107,6 +108,12 @@ class BackgroundThreads:
         """Run `call` at exit, after the threads have ended."""
         self.stand_before_jax()
         self._afterwards.append(call)
+
+    @staticmethod
+    def before_pools_close(call: Callable[[], None]) -> None:
+        """Run `call` when the program has ended, while the thread pools of Python still take work."""
+        import_module("concurrent.futures.thread")  # the hooks run in reverse order
+        _threading._register_atexit(call)
 
     def stand_before_jax(self) -> None:
         """Register `end` so that the threads end just before JAX releases its devices at exit.
