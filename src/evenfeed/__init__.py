@@ -304,6 +304,7 @@ __all__ = [
     "tensordot",
     "test",
     "tile",
+    "tpu",
     "train",
     "transpose",
     "truediv",
@@ -329,10 +330,12 @@ __all__ = [
     "zeros_like",
 ]
 
+_OTHERS = "The page of names in the docs lists what evenfeed provides."
+
 # Loaded on first use, to keep `import evenfeed` fast.
 _NAMESPACES = """
     audio autograph bitwise compat config data debugging distribute dtypes errors experimental
-    image io keras linalg lookup math nest nn profiler ragged random signal sparse strings summary test train version
+    image io keras linalg lookup math nest nn profiler ragged random signal sparse strings summary test train tpu version
 """
 
 if TYPE_CHECKING:
@@ -364,6 +367,7 @@ if TYPE_CHECKING:
         strings,
         summary,
         test,
+        tpu,
         train,
         version,
     )
@@ -384,11 +388,7 @@ else:
                 members_of(
                     "evenfeed.tensors.top_level",
                     __name__,
-                    refusal(
-                        __name__,
-                        __all__,
-                        "The page of names in the docs lists what evenfeed provides.",
-                    ),
+                    refusal(__name__, __all__, _OTHERS),
                 ),
             ),
         ),

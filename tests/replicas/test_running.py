@@ -131,21 +131,27 @@ def test_the_context_says_who_runs(way):
     assert context() is None or context().num_replicas_in_sync == 1
 
 
+# What is not run again with 64-bit types: the width of numbers matters neither to threads nor to warnings, and it is the same
+# on any number of replicas (training on 2 is even, on 4 uneven). Of other tests, one variant runs again.
+NOT_AGAIN = {
+    "test_replica_threads.py": [""],
+    "test_uneven_warning.py": [""],
+    "test_running.py": [f"test_weights_are_those_of_one_device[{count}-" for count in (1, 3, 8)],
+}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_replicas_work_with_64_bit_types():
-    """Runs the tests of replicas, of distributed input and of training again, in a separate process.
-
-    The width of numbers matters neither to threads nor to warnings, and it is the same on any number of replicas: training
-    on 2 is even, on 4 uneven.
-    """
+    """Runs the tests of replicas, of distributed input and of training again, in a separate process."""
     tests = Path(__file__).parents[1]
-    training = f"{Path(__file__).relative_to(tests.parent)}::test_weights_are_those_of_one_device"
+    left_out = [
+        f"{name}::{test}" if test else name for name, all_ in NOT_AGAIN.items() for test in all_
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow", "-p", "no:cacheprovider",
-         str(tests / "replicas"), str(tests / "feeding" / "test_distributed_dataset.py"),
-         *(f"--ignore={tests / 'replicas' / name}" for name in ("test_replica_threads.py", "test_uneven_warning.py")),
-         *(f"--deselect={training}[{count}-" for count in (1, 3, 8))],
+         "-p", "tests.one_of_each", str(tests / "replicas"), str(tests / "feeding" / "test_distributed_dataset.py"),
+         *(f"--deselect=tests/replicas/{name}" for name in left_out)],
         env=os.environ | {"JAX_ENABLE_X64": "1"}, cwd=tests.parent,
         capture_output=True, text=True, check=False, timeout=890,
     )  # fmt: skip

@@ -370,3 +370,31 @@ def test_a_step_may_call_python(strategy, capfd):
     ]
     with pytest.raises(NotImplementedError, match="without vmap_method"):
         strategy.run(tf.function(lambda y: doubled(y, None)), args=(x,))
+
+
+@pytest.mark.parametrize("data_axes", ["data", ("data", "fsdp")])
+def test_many_steps_run_in_one_program_on_a_mesh(mesh, data_axes):
+    strategy = MeshStrategy(mesh, data_axes)
+    traces = []
+
+    def losses(together):
+        with strategy.scope():
+            w = tf.Variable(tf.zeros([4, 4]), aggregation=MEAN, sharding=P("fsdp", "tensor"))
+
+        def step(x):
+            traces.append(together)
+            value, change = jax.value_and_grad(lambda w: ((x @ w - x) ** 2).sum())(w.value())
+            w.assign_sub(0.01 * change)
+            return value
+
+        run = tf.function(lambda x: strategy.run(step, args=(x,)))
+        steps = iter(strategy.experimental_distribute_dataset(dataset))
+        found = strategy.run_steps(step, steps, steps=3) if together else map(run, steps)
+        return [np.asarray(x.array).tolist() for x in found], w.numpy().tolist()
+
+    dataset = tf.data.Dataset.from_tensor_slices(X).batch(8)
+    text = str(strategy.experimental_distribute_dataset(dataset).explain())
+    assert "in one program: up to 128 steps" in text
+    for one, many in zip(losses(together=False), losses(together=True), strict=True):
+        np.testing.assert_allclose(many, one, rtol=1e-5, atol=1e-6)
+    assert traces.count(True) == 1

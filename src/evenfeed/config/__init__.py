@@ -25,12 +25,14 @@ from evenfeed.strategy.execution_settings import (
     get_soft_device_placement,
     set_soft_device_placement,
 )
+from evenfeed.strategy.tpu_strategy import experimental_connect_to_cluster
 
 __all__ = [
     "LogicalDevice",
     "LogicalDeviceConfiguration",
     "PhysicalDevice",
     "experimental",
+    "experimental_connect_to_cluster",
     "experimental_functions_run_eagerly",
     "experimental_run_functions_eagerly",
     "functions_run_eagerly",

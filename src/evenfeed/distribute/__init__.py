@@ -31,6 +31,7 @@ from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
 from evenfeed.strategy.one_device import OneDeviceStrategy
 from evenfeed.strategy.strategy import RunOptions, Strategy, ValueContext
+from evenfeed.strategy.tpu_strategy import TPUStrategy
 
 __all__ = [
     "CrossDeviceOps",
@@ -55,6 +56,7 @@ __all__ = [
     "RunOptions",
     "Strategy",
     "StrategyExtended",
+    "TPUStrategy",
     "ValueContext",
     "cluster_resolver",
     "experimental",

@@ -14,6 +14,7 @@ from evenfeed.cluster.resolvers.resolver import (
 )
 from evenfeed.cluster.resolvers.slurm import SlurmClusterResolver
 from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
+from evenfeed.cluster.resolvers.tpu_resolver import TPUClusterResolver
 from evenfeed.core.publish import publish, refusal
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SimpleClusterResolver",
     "SlurmClusterResolver",
     "TFConfigClusterResolver",
+    "TPUClusterResolver",
     "UnionResolver",
 ]
 

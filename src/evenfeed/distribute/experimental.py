@@ -10,6 +10,7 @@ from evenfeed.strategy.multi_worker import (
     ExperimentalMultiWorkerMirroredStrategy as MultiWorkerMirroredStrategy,
 )
 from evenfeed.strategy.strategy import ValueContext
+from evenfeed.strategy.tpu_strategy import TPUStrategy
 
 CollectiveCommunication = CommunicationImplementation
 
@@ -20,6 +21,7 @@ __all__ = [
     "MultiWorkerMirroredStrategy",
     "PreemptionCheckpointHandler",
     "PreemptionWatcher",
+    "TPUStrategy",
     "TerminationConfig",
     "ValueContext",
 ]

@@ -84,12 +84,40 @@ class ArrayLayout:
         """
         name, sharding = self.names[component], self.shardings[component]
         rows = owned(narrowed(own, name))
-        part = self.columns[component] if self.columns else None
-        if part is not None and rows.shape[1:] != part.shape:  # of a state of another reader
-            part = None
-        shape = (length, *(rows.shape[1:] if part is None else part.whole))
+        part = self._part(component, rows.shape[1:])
+        shape = (length, *self.row_shape(component, rows))
         check_divides(name, shape[1:], sharding)
         return copied(shape, sharding, partial(self.block, rows, length, part))
+
+    def row_shape(self, component: int, own: Array, first: int = 1) -> tuple[int, ...]:
+        """Return the shape of a whole row, given an array of rows, or of parts of rows. Rows begin at dimension `first`."""
+        part = self._part(component, own.shape[first:])
+        return own.shape[first:] if part is None else part.whole
+
+    def _part(self, component: int, shape: tuple[int, ...]) -> "RowPart | None":
+        """Return the part that rows of a shape are; None for whole rows, as of a state of another reader."""
+        part = self.columns[component] if self.columns else None
+        return None if part is None or part.shape != shape else part
+
+    def put_steps(self, component: int, own: Array, length: int) -> "jax.Array":
+        """Copy this process's rows of several full batches, whose first axis is the steps."""
+        name, sharding = self.names[component], self.shardings[component]
+        rows = owned(narrowed(own, name))
+        shape = (len(rows), length, *self.row_shape(component, rows, 2))
+        check_divides(name, shape[2:], sharding)
+        part = self._part(component, rows.shape[2:])
+        block = partial(self._block_of_steps, rows, length, part)
+        return copied(shape, _of_steps(sharding), block)
+
+    def put_valid_steps(self, own: Array, length: int) -> "jax.Array":
+        """Make the array with a bool for each row of several steps."""
+        block = partial(self._block_of_steps, own, length, None)
+        return copied((len(own), length), _of_steps(self.valid), block)
+
+    def _block_of_steps(self, own: Array, length: int, part: "RowPart | None", index: Any) -> Array:
+        columns = index[2:] if part is None else part.within(index[2:])
+        rows = _rows_at(self.rows, own.swapaxes(0, 1), index[1], length).swapaxes(0, 1)
+        return rows[(slice(None), slice(None), *columns)]
 
     def block(self, own: Array, length: int, part: "RowPart | None", index: Any) -> Array:
         """Return the block of a device, given its index in the global array. Of missing rows, zeros."""
@@ -198,9 +226,10 @@ def layout_of(
             "The elements have no tensors that could be put on devices.",
             fix="put numbers into the elements: Dataset.from_tensor_slices(array).batch(n).",
         )
+    others_have_rows = any(isinstance(spec, TensorSpec) and spec.shape.rank for spec in specs)
     for name, spec, one in zip(names, specs, shardings, strict=True):
         if one is not None:
-            _check_rank(name, spec, one)
+            _check_rank(name, spec, one, others_have_rows=others_have_rows)
     rows, processes = _holders(used, process_of, here)
     return ArrayLayout(names, shardings, _of_rows(used[0]), rows, processes, process_of)
 
@@ -280,6 +309,12 @@ def _of_rows(sharding: Any) -> Any:
     return jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec(first))
 
 
+def _of_steps(sharding: Any) -> Any:
+    """Return the sharding of several arrays, stacked."""
+    spec = jax.sharding.PartitionSpec(None, *sharding.spec)
+    return jax.sharding.NamedSharding(sharding.mesh, spec)
+
+
 def _for_each(given: Any, structure: Any) -> list[Any]:
     """Return one sharding for each component. One for a branch of the structure is for all components below it."""
     branch, below = opened(structure, DATA), opened(given, DATA)
@@ -320,13 +355,16 @@ def _resolved(given: Any, mesh: Any) -> Any:
     return jax.sharding.NamedSharding(chosen, given)
 
 
-def _check_rank(name: str, spec: TypeSpec, sharding: Any) -> None:
+def _check_rank(name: str, spec: TypeSpec, sharding: Any, *, others_have_rows: bool) -> None:
     assert isinstance(spec, TensorSpec)
     rank = spec.shape.rank
     if rank == 0:
+        # The elements may be batches with one value for all rows, or no batches at all.
         raise InvalidArgumentError(
-            f"{name} is a scalar, {spec}, and has no rows to split.",
-            fix="call batch(global_batch_size) on the dataset before you distribute it.",
+            f"{name[0].upper()}{name[1:]} is a scalar, {spec}, and has no rows to split.",
+            fix="add it before batch, so that each row has the value, or leave it out with a map."
+            if others_have_rows
+            else "call batch(global_batch_size) on the dataset before you distribute it.",
         )
     if rank is None:
         return

@@ -10,6 +10,7 @@ from typing import Any, Final, cast, final
 
 from evenfeed.core.lazy_jax import jax_tree
 from evenfeed.core.structure import NEST, is_branch, opened, opens_itself
+from evenfeed.replicas.key_orders import in_order, order_of
 from evenfeed.replicas.values import DistributedValues
 
 
@@ -17,12 +18,13 @@ from evenfeed.replicas.values import DistributedValues
 class _Kind:
     """The pytree metadata of a container. Equal for containers of one class with the same keys."""
 
-    __slots__ = ("_identity", "rebuild")
+    __slots__ = ("_identity", "order", "rebuild")
 
     def __init__(self, container: Any) -> None:
         branch = opened(container, NEST)
         assert branch is not None
         self._identity: tuple[type[Any], tuple[str, ...]] = type(container), branch.labels
+        self.order = order_of(list(branch.parts))
         # Rebuild from an empty container: compiled programs keep the kind, and with it would keep the values alive.
         hollow = opened(branch.rebuild([None] * len(branch.parts)), NEST)
         self.rebuild: Callable[[Sequence[Any]], Any] = (hollow or branch).rebuild
@@ -65,12 +67,14 @@ def has_containers(value: Any) -> bool:
 
 def open_containers(value: Any) -> Any:
     """Replace the containers that JAX does not flatten with pytree nodes."""
-    return jax_tree.tree_map(_open, value, is_leaf=_is_whole) if has_containers(value) else value
+    if not has_containers(value):
+        return value
+    return in_order(jax_tree.tree_map(_open, value, is_leaf=_is_whole), order_of(value))
 
 
 def close_containers(value: Any) -> Any:
     """Undo `open_containers`. The leaves may have changed in between."""
-    return jax_tree.tree_map(_close, value, is_leaf=_is_whole_or_opened)
+    return in_order(jax_tree.tree_map(_close, value, is_leaf=_is_whole_or_opened), order_of(value))
 
 
 def call_closed(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -99,7 +103,9 @@ def _open(leaf: Any) -> Any:
 def _close(leaf: Any) -> Any:
     if not isinstance(leaf, _Opened):
         return leaf
-    return leaf.kind.rebuild([close_containers(part) for part in leaf.parts])
+    return leaf.kind.rebuild(
+        [close_containers(part) for part in in_order(list(leaf.parts), leaf.kind.order)]
+    )
 
 
 def _is_container(leaf: Any) -> bool:

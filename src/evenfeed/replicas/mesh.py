@@ -16,6 +16,8 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.device_shards import device_groups, row_axes
 from evenfeed.replicas.inner_axes import vectorized
 from evenfeed.replicas.session import Session
+from evenfeed.replicas.small_copies import SmallCopies
+from evenfeed.replicas.transfers import transfers_allowed
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
 
 _AXIS: Final = "replica"
@@ -156,7 +158,7 @@ class Replicas:
 
     @property
     def may_be_shared(self) -> bool:
-        """Whether several workers run on a mesh of the user's own, where they may share replicas."""
+        """Whether several workers run on a mesh that the user built, where workers may share replicas."""
         return self.spans and self.mesh.axis_names != (_AXIS,)
 
     @cached_property
@@ -240,6 +242,15 @@ class Replicas:
             return array
         return jax.device_put(owned(narrowed(array, what)), self.local_devices[replica])
 
+    @cached_property
+    def _small_copies(self) -> SmallCopies:
+        return SmallCopies(self._local_shardings[0], _MOST_ON_HOST)
+
+    def put_together(self, arrays: Sequence[Array], names: Sequence[str]) -> Sequence[Any] | None:
+        """Copy the arrays of a step to a single device; None if they must be copied one by one."""
+        pairs = zip(arrays, names, strict=True)
+        return self._small_copies([owned(narrowed(array, what)) for array, what in pairs])
+
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one sharded array."""
         rows = owned(narrowed(batch, what))
@@ -251,11 +262,23 @@ class Replicas:
         Small arrays of a single replica stay on the host: the program that they are passed to copies them in less time.
         """
         rows = owned(narrowed(steps, what))
-        if self.count > 1:
-            return copied(rows.shape, self.steps_sharding, rows.__getitem__)
+        if not self.is_lone:
+            return self._steps_of_all(rows)
         if rows.nbytes <= _MOST_ON_HOST:
             return rows
         return copied(rows.shape, self._local_shardings[0], rows.__getitem__)
+
+    def _steps_of_all(self, rows: Array) -> "jax.Array":
+        if not self.spans:
+            return copied(rows.shape, self.steps_sharding, rows.__getitem__)
+        size = rows.shape[1] // self.local_count
+
+        def block(index: Any) -> Array:
+            first = self.own.index((index[1].start or 0) // size) * size
+            return rows[:, first : first + size]
+
+        shape = (len(rows), size * self.count, *rows.shape[2:])
+        return copied(shape, self.steps_sharding, block)
 
     def put_pieces(self, pieces: Sequence[Array], what: str) -> "jax.Array":
         """Copy one piece to each replica's device, as one array. Pieces have the same, non-empty shape."""
@@ -363,9 +386,8 @@ def copied(
     shape: tuple[int, ...], there: "jax.sharding.Sharding", rows: Callable[[Any], Array]
 ) -> "jax.Array":
     """Make an array whose blocks a function returns, given their indices."""
-    # Faster than jax.device_put for small batches, and not traced inside a user's jit. The transfer
-    # is explicit, so it is allowed even if the user made JAX refuse implicit ones.
-    with jax.transfer_guard_host_to_device("allow"):
+    # Faster than jax.device_put for small batches, and not traced inside a user's jit.
+    with transfers_allowed():
         return jax.make_array_from_callback(shape, there, rows)
 
 

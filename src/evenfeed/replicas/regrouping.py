@@ -11,6 +11,7 @@ from evenfeed.replicas.containers import (
     open_containers,
     opens_more,
 )
+from evenfeed.replicas.key_orders import with_order
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.tensors.device_arrays import is_traced, unbound
@@ -19,12 +20,12 @@ from evenfeed.tensors.device_arrays import is_traced, unbound
 def leaves_of(value: Any) -> tuple[list[Any], Any]:
     """Flatten a pytree. Distributed values are leaves."""
     leaves, tree = jax_tree.tree_flatten(value, is_leaf=_is_whole)
-    return leaves_of(value) if opens_more(leaves) else (leaves, tree)
+    return leaves_of(value) if opens_more(leaves) else (leaves, with_order(tree, value))
 
 
 def packed(tree: Any, leaves: Sequence[Any]) -> Any:
     """Unflatten a pytree."""
-    return jax_tree.tree_unflatten(tree, leaves)
+    return tree.unflatten(leaves)
 
 
 def _is_whole(value: Any) -> bool:
@@ -85,7 +86,7 @@ def _with_nones(value: Any) -> tuple[list[Any], Any]:
         return part is None or _is_whole(part)
 
     leaves, tree = jax_tree.tree_flatten(value, is_leaf=is_leaf)
-    return _with_nones(value) if opens_more(leaves) else (leaves, tree)
+    return _with_nones(value) if opens_more(leaves) else (leaves, with_order(tree, value))
 
 
 def _together(parts: Sequence[Any], replicas: Replicas | None) -> Any:

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
+from evenfeed.core.errors import UnimplementedError
 from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.seeds import calling
+from evenfeed.core.structure import NEST, flatten
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_gather import AllGather
 from evenfeed.replicas.collectives.all_reduce import AllReduce
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.contexts import Frame, StrategyLike
+from evenfeed.replicas.key_orders import with_order
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
@@ -174,7 +177,7 @@ class ReplicaContext:
             reduced_slices(perform, count, op, leaf) if is_slices(leaf) else next(rest)
             for leaf in leaves
         ]
-        return packed(tree, found)
+        return packed(with_order(tree, value), found)
 
     def all_gather(self, value: Any, axis: int, options: object = None) -> Any:
         """Return the tensors of all replicas, concatenated along an axis. Every replica must call it.
@@ -185,6 +188,11 @@ class ReplicaContext:
             options: Accepted for compatibility.
         """
         del options
+        if any(map(is_slices, flatten(value, NEST))):
+            raise UnimplementedError(
+                "all_gather does not accept IndexedSlices.",
+                fix="gather their tensors: all_gather((slices.values, slices.indices), axis=0).",
+            )
         return self._perform(AllGather(axis), value)
 
     def _perform(self, collective: Collective, value: Any) -> Any:

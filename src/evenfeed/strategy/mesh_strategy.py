@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, TypeAlias, cast
 
 from evenfeed.cluster.host_exchange import StoredAgreement, topic_name
-from evenfeed.cluster.survival.guarded_start import guarded
+from evenfeed.cluster.survival.guarded_waits import guarded
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax

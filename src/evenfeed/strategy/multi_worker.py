@@ -20,7 +20,7 @@ from evenfeed.cluster.joining import join
 from evenfeed.cluster.membership import Membership, membership_of
 from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
-from evenfeed.cluster.survival.guarded_start import guarded
+from evenfeed.cluster.survival.guarded_waits import guarded
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax

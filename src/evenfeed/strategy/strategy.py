@@ -8,24 +8,24 @@ import numpy as np
 
 from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.core.conversion import Array, shortened, to_array
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator
 from evenfeed.core.lazy_jax import jax
-from evenfeed.core.structure import NEST, flatten, map_structure, opened
+from evenfeed.core.structure import NEST, map_structure
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.distributed_dataset import distributed, distributed_from_function
 from evenfeed.feeding.input_options import InputContext, input_options
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.reduce.local_parts import local_parts
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.replicas.reduce.reduce_op import reduce_op as named
 from evenfeed.replicas.reduce.reducing import gathered, reduced
 from evenfeed.replicas.reduce.valid_rows import reduced_valid
 from evenfeed.replicas.run.loops_of_steps import StepResults, run_steps
 from evenfeed.replicas.run.running import run_on_replicas
-from evenfeed.replicas.values import DistributedValues, PerReplica
-from evenfeed.replicas.variables.variable import Variable
+from evenfeed.replicas.values import PerReplica
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.followers import followers
@@ -294,14 +294,7 @@ class Strategy:
 
     def experimental_local_results(self, value: object) -> tuple[Any, ...]:
         """Return this worker's parts of a per-replica value or structure, in replica order."""
-        if isinstance(value, (DistributedValues, Variable)):
-            return value.values
-        if opened(value, NEST) is None:
-            return (value,)
-        count = self._replicas.local_count
-        for leaf in flatten(value, NEST):
-            _check_parts(leaf, count)
-        return tuple(map_structure(_part_of(i), value, rules=NEST) for i in range(count))
+        return local_parts(value, self._replicas.local_count)
 
     def check_across(self, method: str) -> None:
         """Check that a cross-replica method is not called by a single replica.
@@ -378,23 +371,3 @@ class ValueContext:
 
     def __repr__(self) -> str:
         return f"<ValueContext of replica {self.replica_id_in_sync_group} of {self.num_replicas_in_sync}>"
-
-
-def _check_parts(leaf: object, replicas: int) -> None:
-    if isinstance(leaf, DistributedValues) and leaf.part_count != replicas:
-        raise InvalidArgumentError(
-            f"A value in the structure has {leaf.part_count} parts, but this strategy has {replicas} "
-            f"{'replica' if replicas == 1 else 'replicas'}.",
-            fix="use the strategy that made the value, or pass the value itself instead of a structure.",
-        )
-
-
-def _part_of(replica: int) -> Any:
-    def part(leaf: object) -> Any:
-        if isinstance(leaf, DistributedValues) or (
-            isinstance(leaf, Variable) and len(leaf.values) > 1
-        ):
-            return leaf.values[replica]
-        return leaf
-
-    return part

@@ -18,6 +18,10 @@ PADDED = tf.distribute.InputOptions(pad_partial_batches=True)
 SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
 
 
+# Two processes train on all meshes. With four of them, these put no other kind of replica on the processes than the rest do.
+OF_TWO_PROCESSES = {"fsdp", "data alone"}
+
+
 def meshes() -> dict[str, Any]:
     """Return the meshes, with the data axes and the sharding of the kernel."""
     devices = np.array(jax.devices())
@@ -160,6 +164,8 @@ def on_all_meshes(folder: str) -> dict[str, Any]:
     """Train on each mesh. Return what this process sees."""
     seen: dict[str, Any] = {}
     for number, (name, (devices, names, data_axes, sharding)) in enumerate(meshes().items()):
+        if name in OF_TWO_PROCESSES and jax.process_count() != 2:
+            continue
         strategy = tf.distribute.MeshStrategy(Mesh(devices, names), data_axes)
         seen[name] = trained(strategy, sharding, os.path.join(folder, str(number)))
         seen[name]["chief"] = strategy.is_chief

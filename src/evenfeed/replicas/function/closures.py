@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple, cast
 
 from evenfeed.core.captures import bound_values, with_bound_values
 from evenfeed.core.lazy import dis
-from evenfeed.core.lazy_jax import jax, jax_tree
+from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas.function.compiler import constant_key
 from evenfeed.replicas.function.function import Function, Method
 from evenfeed.replicas.function.outputs import is_tensor_leaf
+from evenfeed.replicas.key_orders import flattened
 from evenfeed.tensors.device_arrays import is_traced
 
 # Stands for an array in a function that is stored without its arrays.
@@ -168,12 +169,12 @@ def _opened_compiled(function: Function) -> OpenedFunction:
 
 
 def _opened_tree(value: Any) -> OpenedFunction | None:
-    leaves, tree = jax_tree.tree_flatten(value)
+    leaves, tree = flattened(value)
     if len(leaves) == 1 and leaves[0] is value:
         return None
 
     def make(parts: Sequence[Any]) -> Any:
-        return jax_tree.tree_unflatten(tree, parts)
+        return tree.unflatten(parts)
 
     return OpenedFunction(tree, leaves, make)
 

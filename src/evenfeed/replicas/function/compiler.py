@@ -9,6 +9,7 @@ from weakref import ref
 import numpy as np
 
 from evenfeed.core.callsite import Origin
+from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
 from evenfeed.core.iteration import Iterator
@@ -20,6 +21,7 @@ from evenfeed.replicas.containers import call_closed, has_containers, open_conta
 from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.compile_notice import compile_notice
+from evenfeed.replicas.function.flat_arguments import opened
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.outputs import (
     HOST_ARRAYS,
@@ -30,6 +32,7 @@ from evenfeed.replicas.function.outputs import (
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.retracing import Retraces
 from evenfeed.replicas.function.staging import Creates, Incomplete, InContextMesh, Unstaged
+from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.values import PerReplica, agree
 from evenfeed.tensors.creation import convert_to_tensor
@@ -103,6 +106,8 @@ class Compiler:
             Unstaged: The function cannot be compiled.
         """
         # Each line here adds to the cost of a step (benchmarks/training.py).
+        if fork.of is not None:
+            fork.refuse()
         flat = None if kwargs else self._flat(args, level)
         program = flat and self._known.get(flat[0])
         if not flat or program is None:
@@ -112,7 +117,7 @@ class Compiler:
         return program(flat[1])
 
     def _flat(self, args: tuple[Any, ...], level: Frame | None) -> _Call | None:
-        """Return the key and arrays of arguments that are all arrays; None if there are others.
+        """Return the key and arrays of arguments that are arrays, or tuples or dicts of arrays; None if there are others.
 
         Most steps take a batch or two: this takes half the time of flattening a pytree.
         """
@@ -123,7 +128,7 @@ class Compiler:
             config.jax_default_matmul_precision,
         ]
         arrays: list[Any] = []
-        for arg in args:
+        for arg in opened(args, kinds):
             array: Any = arg
             if type(arg) is PerReplica:
                 parts, kind = arg.opened()
@@ -229,7 +234,8 @@ class Compiler:
             found = self._programs.get(signature)
             if found is None:
                 self._drop_dead_programs()
-                found = self._traced(signature, *self._flatten((args, kwargs)))
+                ordered = args, dict(sorted(kwargs.items()))  # only keywords lose their order
+                found = self._traced(signature, *flattened(ordered))
         if isinstance(found, Unstaged):
             raise found.again()
         if found.is_lasting and call_key == call[0]:

@@ -7,6 +7,8 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import Specified
 from evenfeed.core.tensor_types import HostText
 from evenfeed.replicas.containers import close_containers, open_containers
@@ -71,8 +73,14 @@ class Outputs:
         self._leaves: list[Any] = []
 
     def of(self, result: Any, staging: Staging) -> list[Any]:
-        """Store the non-tensors, and return the tensors and the new values of variables."""
+        """Store the non-tensors, and return the tensors and the new values of variables.
+
+        Raises:
+            Unstaged: The result has text, or a ragged or sparse tensor, and each of several replicas returns its own.
+        """
         self._leaves, self._tree = leaves_of(open_containers(result))
+        if _has_several(staging) and any(map(_is_on_host, self._leaves)):
+            raise Unstaged("it returns a tensor of the host", expected=True)
         self.written = list(staging.written)
         self.carried = staging.carried
         tensors = [leaf for leaf in self._leaves if is_tensor_leaf(leaf)]
@@ -93,6 +101,15 @@ class Outputs:
 
 
 _TENSOR = object()
+
+
+def _has_several(staging: Staging) -> bool:
+    return staging.within is not None and staging.within.count > 1
+
+
+def _is_on_host(leaf: Any) -> bool:
+    """Return True for a tensor that no program can return. A trace has one, where each replica returns its own."""
+    return is_text_leaf(leaf) or isinstance(leaf, (RaggedTensor, SparseTensor))
 
 
 def of_one_replica(

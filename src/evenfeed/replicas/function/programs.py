@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
@@ -26,11 +26,11 @@ from evenfeed.replicas.function.staging import (
 )
 from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, subject_of
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
+from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
 from evenfeed.replicas.run.host_callback import is_done_in_python, run_unbound
-from evenfeed.replicas.session import Session
 from evenfeed.replicas.tape import reads
 from evenfeed.replicas.tape.reads import as_read, check_recordable, is_recorded
 from evenfeed.replicas.tape.replay import one_forward_pass
@@ -38,6 +38,8 @@ from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced, unbound
+
+_Result = TypeVar("_Result")
 
 
 @final
@@ -75,7 +77,7 @@ class Program:
         self._over: Replicas | None = None
         self._device: Any = None
         self.inputs = [_spec(leaves[index]) for index in tensors]
-        self._is_uneven = _are_uneven(jax_tree.tree_unflatten(tree, leaves))
+        self._is_uneven = _are_uneven(tree.unflatten(leaves))
         is_connected()
         drawn = calling.traced_draws
         specs = {variable: _spec(held) for variable, held in live.held()}
@@ -95,7 +97,7 @@ class Program:
             self._unflatten = partial(of_one_replica, over, self._unflatten)
         self.is_lasting = not any(map(is_traced, self.closed.consts))
         self.consts = self.placed(self.closed.consts)
-        self._shape_check = self._plain_arrays(jax_tree.tree_unflatten(tree, leaves), needed)
+        self._shape_check = self._plain_arrays(tree.unflatten(leaves), needed)
         # If only arrays go in and out, running the program should have no overhead.
         others = (
             self.consts or self.reads or self.writes or self._takes_out or self._rest is not None
@@ -112,7 +114,7 @@ class Program:
         def traced(arrays: list[Any], held: list[Any]) -> list[Any]:
             for index, array in zip(self._tensors, arrays, strict=True):
                 leaves[index] = array
-            args, kwargs = jax_tree.tree_unflatten(tree, leaves)
+            args, kwargs = tree.unflatten(leaves)
             values = dict(zip(specs, held, strict=True))
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
@@ -132,7 +134,7 @@ class Program:
             if changes_from_outside(error):
                 raise Unstaged(CLOSES_OVER, origin=where_raised(error)) from error
             if refuses_tracing(error):
-                raise Unstaged(_first_line(error), origin=where_raised(error)) from error
+                raise Unstaged(str(error).partition("\n")[0], origin=where_raised(error)) from error
             raise
 
     def _outputs(self, result: Any, staging: Staging) -> list[Any]:
@@ -140,11 +142,11 @@ class Program:
         opened = open_containers(result)
         leaves, tree = leaves_of(opened)
         outputs = [_as_output(leaf) for leaf in leaves]
-        flat, whole = jax_tree.tree_flatten(jax_tree.tree_unflatten(tree, outputs))
+        flat, whole = flattened(tree.unflatten(outputs))
         self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
         if opened is not result:
             self._unflatten = lambda outputs: close_containers(whole.unflatten(outputs))
-        self.result_specs = specs_of(jax_tree.tree_unflatten(tree, outputs))
+        self.result_specs = specs_of(tree.unflatten(outputs))
         self._places = [place for leaf in outputs for place in _places_of(leaf)]
         self._computed = [i for i, leaf in enumerate(flat) if is_tensor_leaf(leaf)]
         self._rest = None if len(self._computed) == len(flat) else _without_tensors(flat)
@@ -162,12 +164,12 @@ class Program:
         leaves = jax_tree.tree_leaves(arguments)
         places = [i for i, leaf in enumerate(self._tensors) if id(leaves[leaf]) in own]
         self._own = [i for i in places if i in needed]
-        closed = any(array.ndim for array in self.closed.consts)
-        return PlainArrays(over) if self._own or closed else None
+        return PlainArrays(over) if self._own or any(x.ndim for x in self.closed.consts) else None
 
-    def _check_shapes(self, arrays: Sequence[Any]) -> None:
+    def check_shapes(self, arrays: Sequence[Any]) -> None:
         """Raise if other workers have other shapes: running would kill their processes."""
-        assert self._shape_check is not None
+        if self._shape_check is None:
+            return
         own = [*(c for c in self.closed.consts if c.ndim), *(arrays[i] for i in self._own)]
         if not self._shape_check.are_alike(own):
             raise Unstaged("an array has a different shape on another worker", expected=True)
@@ -223,14 +225,17 @@ class Program:
             return self._unflatten(self._run(*arrays))
         if self._session is None:
             return self._called(arrays)
-        return self._across_workers(self._session, arrays)
+        return self.across_workers(partial(self._called, arrays))
 
-    def _across_workers(self, session: Session, arrays: Sequence[Any]) -> Any:
+    def across_workers(self, run: Callable[[], _Result]) -> _Result:
+        """Run the program, or a loop of it. If a worker is lost, that is an error, and no assignment remains."""
+        if (session := self._session) is None:
+            return run()
         session.peers.check()
         session.last_step.settle()
         before = [(variable, variable.held) for variable in self.writes]
         try:
-            result = self._called(arrays)
+            result = run()
         except MEETING_ERRORS as error:
             session.peers.reraise(error)
         if before:
@@ -238,8 +243,7 @@ class Program:
         return result
 
     def _called(self, arrays: Sequence[Any]) -> Any:
-        if self._shape_check is not None:
-            self._check_shapes(arrays)
+        self.check_shapes(arrays)
         if reads.here.listeners:
             self._check_recordable()
         if self._draws and side_effects.here.watcher is not None:
@@ -394,7 +398,3 @@ def _are_uneven(arguments: Any) -> bool:
     """Return True if an argument has parts that are not one array."""
     leaves, _ = leaves_of(arguments)
     return any(isinstance(leaf, PerReplica) and leaf.whole is None for leaf in leaves)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -1,6 +1,7 @@
 """`StepLoop`: the program of one step, run many times by one compiled loop."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, final
 
@@ -74,10 +75,18 @@ class StepLoop:
         lengths = (len(program.consts), len(steps), len(carried), len(others), len(held))
         # One array on the device is enough: those on the host follow it.
         number = self._number(count, device)
-        outputs: list[Any] = self._run(lengths, number, program.placed(given))
-        if program.writes:
-            program.commit(outputs[self._count :])
+        return program.across_workers(partial(self._assigned_by, lengths, number, given))
+
+    def _assigned_by(self, lengths: tuple[int, ...], number: Any, given: list[Any]) -> list[Any]:
+        """Run the loop and assign the variables; return the other outputs."""
+        outputs: list[Any] = self._run(lengths, number, self.program.placed(given))
+        if self.program.writes:
+            self.program.commit(outputs[self._count :])
         return outputs[: self._count]
+
+    def check(self, steps: Sequence[Any], carried: Sequence[Any], others: Sequence[Any]) -> None:
+        """Raise Unstaged if an array has a different shape on another worker."""
+        self.program.check_shapes([None, *steps, *carried, *others])
 
     def _check_kept(self) -> None:
         program = self.program
@@ -88,6 +97,13 @@ class StepLoop:
 
     def entry(self, outputs: Sequence[Any], place: int) -> Any:
         """Return the result of one step, from the outputs of all."""
+        replicas = self.program.replicas
+        if replicas is not None and replicas.spans:
+            # A program would need all workers, but one of them may ask for a result by itself.
+            shardings = self.program.output_shardings() or ()
+            return self.program.result(
+                [_local_entry(*each, place) for each in zip(outputs, shardings, strict=False)]
+            )
         if self._pick is None:
             shardings = self.program.output_shardings()
             self._pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
@@ -158,6 +174,12 @@ def _row(steps: Any, index: Any) -> Any:
 
 def _picked(outputs: list[Any], place: Any) -> list[Any]:
     return [_row(output, place) for output in outputs]
+
+
+def _local_entry(output: Any, sharding: Any, place: int) -> Any:
+    """Return one entry of a stacked array, from the parts on this worker's devices."""
+    parts = [shard.data[place] for shard in output.addressable_shards]
+    return jax.make_array_from_single_device_arrays(output.shape[1:], sharding, parts)
 
 
 def _filled(numbers: Array, length: int) -> Array:

@@ -33,8 +33,12 @@ from evenfeed.replicas.reduce.parts import (
     whole_of,
 )
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
-from evenfeed.replicas.reduce.reduced_slices import joined_slices
-from evenfeed.replicas.values import DistributedValues
+from evenfeed.replicas.reduce.reduced_slices import (
+    is_split_slices,
+    joined_slices,
+    part_of_slices,
+)
+from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.replicas.worker_parts import check_part_count, of_all_workers
 from evenfeed.tensors.creation import convert_to_tensor
@@ -244,9 +248,17 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
     return map_structure(partial(_gathered, replicas, int(axis)), value, rules=NEST)
 
 
+def _dense(value: Any) -> Any:
+    """Return per-replica slices as per-replica tensors."""
+    if not is_split_slices(value):
+        return value
+    parts = range(value.values.part_count)
+    return PerReplica([convert_to_tensor(part_of_slices(value, i)) for i in parts])
+
+
 def _gathered(replicas: Replicas, axis: int, value: Any) -> Any:
     with apart_from_context_mesh():
-        return unbound(_gathered_parts(replicas, axis, value))
+        return unbound(_gathered_parts(replicas, axis, _dense(value)))
 
 
 def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:

@@ -7,7 +7,8 @@ the caller, who runs it by itself.
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, Final, final
@@ -28,6 +29,8 @@ from evenfeed.replicas.function.reachable import Place, reached_places, watching
 from evenfeed.replicas.function.recognizing import KnownFunctions
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.function.step_loops import StepLoop
+from evenfeed.replicas.key_orders import flattened
+from evenfeed.replicas.mesh import replicas_of
 from evenfeed.replicas.tape import reads
 from evenfeed.tensors.host_calls import finish_calls
 
@@ -113,10 +116,10 @@ class Body:
         number, *leaves = step
         outer = _tracing.step, _tracing.was_read
         guarded_calls.reading.found = self.found
-        _tracing.step = jax_tree.tree_unflatten(self.step_tree, leaves)
+        _tracing.step = self.step_tree.unflatten(leaves)
         _tracing.was_read = False
         try:
-            values = jax_tree.tree_unflatten(self.carried_tree, carried)
+            values = self.carried_tree.unflatten(carried)
             function = replaced(self.template, arrays)
             guarded_calls.note_globals(function)
             following, others = function(number, *values)
@@ -149,15 +152,17 @@ class Body:
             tuple(map(_aval, arrays)),
         )
         found = self.loops.get(key)
-        if found is None:
-            try:
-                one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
-                numbered = [jax.ShapeDtypeStruct((), number), *one]
+        if found is not None:
+            return found
+        one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
+        numbered = [jax.ShapeDtypeStruct((), number), *one]
+        try:
+            with _agreed_by_workers(steps):
                 found = self._traced(numbered, carried, arrays)
-                self.reached = reached_places(self.template) if self.watches else []
-                self.loops[key] = found
-            except Exception as error:  # raised again, step by step, if it is the user's
-                raise Unstaged(str(error), expected=True) from error
+        except Exception as error:  # raised again, step by step, if it is the user's
+            raise Unstaged(str(error), expected=True) from error
+        self.reached = reached_places(self.template) if self.watches else []
+        self.loops[key] = found
         return found
 
     def _traced(
@@ -176,8 +181,6 @@ class Body:
             ):
                 given = list(carried)
                 continue
-            if program.replicas is not None and program.replicas.spans:
-                raise Unstaged("several workers run it", expected=True)
             if self.out_tree != self.carried_tree:
                 raise Unstaged("a variable of the loop changes its structure")
             after = program.closed.out_avals[: len(given)]
@@ -186,6 +189,22 @@ class Body:
                 return StepLoop(program, list(range(len(given))), collects=self.collects), dtypes
             given = [_as_after(x, aval) for x, aval in zip(given, after, strict=True)]
         raise Unstaged("a variable of the loop changes its dtype")
+
+
+@contextmanager
+def _agreed_by_workers(steps: Sequence[Any]) -> Generator[None]:
+    """Trace in this block. Raises on all workers if one of them cannot: they must all run the same programs."""
+    found = (replicas_of(array) for array in steps)
+    over = next((replicas for replicas in found if replicas is not None and replicas.spans), None)
+    error: Exception | None = None
+    try:
+        yield
+    except Exception as raised:
+        error = raised
+        raise
+    finally:
+        if over is not None and not all(over.session.exchange("a loop of steps", error is None)):
+            raise error or Unstaged("another worker cannot compile it", expected=True)
 
 
 _OTHER_DTYPES: Final = re.compile(r"\b(?:b?f16|f8\w*|f64|c128|[iu](?:2|4|8|16|64))\[")
@@ -277,8 +296,8 @@ class ManySteps:
         Raises:
             Unstaged: The steps cannot run in a compiled loop.
         """
-        leaves, step_tree = jax_tree.tree_flatten(steps.value)
-        values, carried_tree = jax_tree.tree_flatten(carried)
+        leaves, step_tree = flattened(steps.value)
+        values, carried_tree = flattened(carried)
         given = [_as_carried(leaf) for leaf in values]
         body = self._compiled(step_tree, carried_tree)
         _tracing.iterator = self._iterator
@@ -290,6 +309,7 @@ class ManySteps:
             jnp.asarray(x, dtype) if x.dtype != dtype or x.weak_type else x
             for x, dtype in zip(given, dtypes, strict=True)
         ]
+        loop.check(leaves, given, self._arrays)
         if self._before is not None:  # so that no more than two runs of steps are in memory
             jax.block_until_ready(self._before)
         if not self._iterator.take_run(steps):
