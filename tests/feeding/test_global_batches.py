@@ -327,3 +327,13 @@ def test_it_is_no_dataset_of_a_strategy(mesh):
     with pytest.raises(TypeError, match="already distributed"):
         global_batches(dataset, PartitionSpec("data"), mesh=mesh)
     assert [x.tolist() for x in dataset.as_array_iterator()] == [[0, 1, 2, 3]]
+
+
+def test_a_scalar_beside_batches_is_refused_and_says_where_to_add_it(mesh):
+    batches = Dataset.range(8).batch(4).map(lambda x: {"rows": x, "scale": np.float32(2)})
+    sharding = {"rows": PartitionSpec("data"), "scale": PartitionSpec()}
+    with pytest.raises(
+        InvalidArgumentError, match=r"The element's component \['scale'\] is a scalar"
+    ) as raised:
+        batches.distribute(sharding, mesh=mesh)
+    assert "before batch" in str(raised.value)

@@ -13,7 +13,8 @@ import evenfeed as tf
 from evenfeed.core.batch_split import Share
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.dataset import plan_of
-from evenfeed.feeding.host_steps import FlowingBatches, SplitSteps, cut
+from evenfeed.feeding.flowing_batches import FlowingBatches
+from evenfeed.feeding.host_steps import SplitSteps, cut
 from evenfeed.feeding.padding import PadSteps, padded_rows
 from evenfeed.feeding.piece_steps import TakePieces
 
@@ -69,6 +70,42 @@ def test_rows_flow_on_in_nominal_sizes(count, size, devices, times):
     found = all_steps(flowing_steps(dataset, size, devices))
     expected = model.flowing(model.batched(count, size) * times, size, devices)
     assert [[piece.tolist() for piece in column] for column in found] == expected
+
+
+def read_and_peeked(steps, orders):
+    """Return the rows of all steps, of which some are read by themselves and some several at once."""
+    found = []
+    for most in (*orders, *[0] * 200):
+        try:
+            columns = steps.peek(most) if most else None
+            if columns is None:
+                column = steps.read()[0]
+                found.append(
+                    np.concatenate(column).tolist() if isinstance(column, list) else column.tolist()
+                )
+            else:
+                found += columns[0].tolist()
+                steps.advance(len(columns[0]))
+        except StopIteration:
+            return found
+    return found
+
+
+@given(
+    rows, sizes, st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]), st.lists(st.integers(0, 5))
+)
+def test_steps_that_are_read_at_once_are_those_that_are_read_one_by_one(
+    count, size, devices, workers, orders
+):
+    share = Share(workers=workers, replicas=devices)
+    plan = plan_of(numbers(range(count)).batch(size * share.everyone).repeat(2))
+
+    def flowing():
+        return FlowingBatches(plan, share.sizes(size * share.everyone), devices)
+
+    for make in (flowing, lambda: SplitSteps(plan, share)):
+        expected, steps = read_and_peeked(make(), ()), make()
+        assert read_and_peeked(steps, orders) == expected
 
 
 @given(rows, sizes, replicas)

@@ -13,8 +13,8 @@ from tests.feeding.distribution import feeding_threads
 from tests.processes import wait_until
 
 from evenfeed.core.errors import CancelledError, InvalidArgumentError
+from evenfeed.feeding.ahead.prefetch import StepsAhead
 from evenfeed.feeding.host_steps import HostSteps
-from evenfeed.feeding.prefetch import StepsAhead
 
 DEPTHS = [0, 1, 5]
 
@@ -247,7 +247,7 @@ def test_one_that_is_closed_while_another_thread_waits_wakes_it():
 
 
 def test_a_position_is_taken_up_while_the_thread_is_inside_of_a_function(monkeypatch):
-    monkeypatch.setattr("evenfeed.feeding.prefetch._JOIN", 0.05)
+    monkeypatch.setattr("evenfeed.feeding.ahead.prefetch._JOIN", 0.05)
     let_go = threading.Event()
     made = []
 

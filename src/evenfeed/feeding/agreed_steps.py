@@ -4,7 +4,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -16,6 +16,7 @@ from evenfeed.core.errors import AbortedError
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding import composite_rows
+from evenfeed.feeding.alike_steps import alike_steps, are_even
 from evenfeed.feeding.composite_rows import (
     CompositeRowsSpec,
     row_count,
@@ -103,6 +104,35 @@ class AgreedSteps(HostSteps):
             raise step.error
         assert step.columns is not None
         return step.columns
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        """Return the columns of next steps that are even on all workers, which are at the same step now."""
+        if self._flow is not None:
+            return self._peek_known(self._flow, most)
+        while len(self._ready) < most and not self._is_over:
+            self._agree()
+        if not self._ready:
+            raise StopIteration
+        return _columns_of_alike(list(islice(self._ready, most)))
+
+    def _peek_known(self, flow: Flow, most: int) -> list[Array | None] | None:
+        left = self._full_steps - self._number if self._share.divides(flow.batch) else 0
+        if left < 1:
+            return None
+        try:
+            columns = self._steps.peek(min(most, left))
+        except StopIteration:  # `read` says which rows are missing
+            return None
+        lengths = {column.shape[1] for column in columns or () if column is not None}
+        return columns if lengths == {flow.batch // self._share.workers} else None
+
+    def advance(self, count: int) -> None:
+        if self._flow is not None:
+            self._steps.advance(count)
+            self._number += count
+            return
+        for _ in range(count):
+            self._ready.popleft()
 
     def _read_known(self, flow: Flow) -> list[Column]:
         """Return the next step if the row counts of all steps are known."""
@@ -276,6 +306,19 @@ def _can_be_one(column: list[Array]) -> bool:
 
 def _one_array(column: list[Array]) -> Array:
     return column[0] if len(column) == 1 else np.concatenate(column)
+
+
+def _columns_of_alike(steps: Sequence[_Step]) -> list[Array | None] | None:
+    """Return the columns of the first steps that have one shape, with a leading axis; None if the first is uneven."""
+    found: list[list[Column]] = []
+    for step in steps:
+        if step.columns is None or any(isinstance(column, list) for column in step.columns):
+            break
+        found.append(step.columns)
+    if not found:
+        return None
+    columns = alike_steps([None if c[0] is None else list(c) for c in zip(*found, strict=True)])
+    return columns if are_even(columns, 1) else None
 
 
 def _bytes(step: _Step) -> int:

@@ -35,6 +35,14 @@ def _count_alike(column: Any) -> int:
     return next(alike, len(column))
 
 
+def same_lengths(columns: Sequence[Any]) -> list[Any]:
+    """Return the first steps whose global batches have the length of the first one, which the first column tells."""
+    lengths = columns[0]
+    others = np.flatnonzero(lengths != lengths[0])
+    count = int(others[0]) if len(others) else len(lengths)
+    return [_first(column, count) for column in columns]
+
+
 def are_even(columns: Sequence[Any], count: int) -> bool:
     """Return True if the steps in columns with a leading axis are arrays whose rows can be split evenly."""
     for column in columns:

@@ -13,6 +13,9 @@ class ChangedSteps(HostSteps):
     def __init__(self, steps: HostSteps) -> None:
         self._steps = steps
 
+    def advance(self, count: int) -> None:
+        self._steps.advance(count)
+
     def iterators(self) -> Sequence[ElementIterator]:
         return self._steps.iterators()
 

@@ -134,6 +134,10 @@ class DistributedDataset:
         return self._feed.ignored()
 
     def __getattr__(self, name: str) -> Any:
+        if name in dir(
+            type(self)
+        ):  # a property whose user function raised an AttributeError: raise that one
+            return object.__getattribute__(self, name)
         what = f"A {type(self).__name__} has no attribute {name!r}."
         if name in dir(Dataset):
             what += f" Call {name} on the Dataset before you distribute it."

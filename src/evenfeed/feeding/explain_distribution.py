@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from evenfeed.core.batch_split import Share
 from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.feeding.ahead.steps_together import most_together
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.reading import BatchReading, ElementReading
 from evenfeed.feeding.step_meters import DistributedStats, device_names
-from evenfeed.feeding.steps_together import most_together
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
@@ -54,8 +54,8 @@ def cut_text(
     owners = [f"worker {number // each}" for number in range(len(lanes))]
     lines += lanes_text(lanes, owners, state) if lanes else position_text(state)
     even = share.everyone == 1 or (size is not None and size % share.everyone == 0)
-    is_split = even and sizes is None and not (padded or lanes or replicas.has_inner_axes)
-    lines += _ahead(options, most_together(reading.plan, 1) if is_split else 1, share)
+    together = most_together(reading.plan, 1) if even and reading.reads_runs else 1
+    lines += _ahead(options, together)
     steps = size_of_lanes([lane.plan for lane in lanes]) if lanes else reading.plan.size
     return _text(steps, lines, [reading.sharded.plan], share)
 
@@ -68,9 +68,8 @@ def taken_text(
     own = "one element per step from its own dataset"
     in_turn = [f"elements {r}, {r + count}, {r + 2 * count}, …" for r in range(count)]
     lines = _table(replicas, reading.share, [own] * count if len(plans) > 1 else in_turn)
-    whole = len(plans) == 1 and not replicas.has_inner_axes
-    most = most_together(plans[0], count) if whole else 1
-    lines += [*position_text(state), *_ahead(options, most, reading.share)]
+    most = most_together(plans[0], count) if len(plans) == 1 else 1
+    lines += [*position_text(state), *_ahead(options, most)]
     return _text(size, lines, plans, reading.share)
 
 
@@ -170,12 +169,17 @@ def _table(replicas: Replicas, share: Share, shares: Sequence[str]) -> list[str]
     return [f"replica {number}  {name:{width}}  {share}" for number, (name, share) in pairs]
 
 
-def _ahead(options: InputOptions, together: int, share: Share) -> list[str]:
+def _ahead(options: InputOptions, together: int) -> list[str]:
     """Describe how many steps are brought to the devices ahead, and together for a loop in one program."""
     lines = [f"prefetch: {prefetch_text(options)}"]
-    if options.experimental_fetch_to_device and share.workers == 1 and together > 1:
-        lines.append(f"in one program: up to {counted(together, 'step')}, copied together")
-    return lines
+    return [*lines, *together_text(together)] if options.experimental_fetch_to_device else lines
+
+
+def together_text(together: int) -> list[str]:
+    """Describe how many steps are brought to the devices together."""
+    if together < 2:
+        return []
+    return [f"in one program: up to {counted(together, 'step')}, copied together"]
 
 
 def prefetch_text(options: InputOptions) -> str:

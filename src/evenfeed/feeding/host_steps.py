@@ -10,7 +10,7 @@ from evenfeed.core.batch_split import Share
 from evenfeed.core.block import without_rows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding import composite_rows
 from evenfeed.feeding.alike_steps import alike_steps, are_even
@@ -119,6 +119,13 @@ class CountedSteps(HostSteps):
         self._number += 1
         return columns
 
+    def peek(self, most: int) -> list[Array | None] | None:
+        return self._steps.peek(most)
+
+    def advance(self, count: int) -> None:
+        self._steps.advance(count)
+        self._number += count
+
     def iterators(self) -> Sequence[ElementIterator]:
         return self._steps.iterators()
 
@@ -193,10 +200,14 @@ class SplitSteps(BatchSteps):
         return self._take()
 
     def peek(self, most: int) -> list[Array | None] | None:
-        if self._partly is not None or self._share.workers > 1:
+        if self._partly is not None:
             return None
         columns = self._columns_of_batch(alike_steps(self._elements.peek(most).columns))
-        return columns if are_even(columns, self._share.everyone) else None
+        if not are_even(columns, self._share.everyone):
+            return None
+        if self._share.workers == 1:
+            return columns
+        return [None if c is None else c[:, self._share.offsets(c.shape[1])] for c in columns]
 
     def advance(self, count: int) -> None:
         self._elements.advance(count)
@@ -255,60 +266,6 @@ class CutInTurn(BatchSteps):
             self.read()
 
 
-@final
-class FlowingBatches(BatchSteps):
-    """Gives each replica a fixed number of rows in turn. Rows flow on from batch to batch.
-
-    Args:
-        plan: The plan of the global batches.
-        sizes: The number of rows of each piece, in turn.
-        replicas: The number of pieces in a step.
-    """
-
-    def __init__(self, plan: Node, sizes: Sequence[int], replicas: int) -> None:
-        super().__init__(plan)
-        self._sizes = sizes
-        self._replicas = replicas
-        self._turn = 0  # the index in sizes at which the next step starts
-        self._specs: list[TypeSpec] = flatten(plan.element_spec, DATA)
-
-    def read(self) -> list[Column]:
-        sizes = self._sizes[self._turn : self._turn + self._replicas]
-        pieces = [self._piece(size) for size in sizes]
-        if any(sizes) and not any(pieces):
-            raise StopIteration
-        self._turn = (self._turn + self._replicas) % len(self._sizes)
-        return [self._column(index, pieces) for index in range(len(self._specs))]
-
-    def _piece(self, size: int) -> list[list[Any]]:
-        """Return up to `size` rows, as a list with the components of each batch that they come from."""
-        found: list[list[Any]] = []
-        while size:
-            try:
-                found.append(self._take(size))
-            except StopIteration:
-                break
-            size -= length_of(found[-1])
-        return found
-
-    def _column(self, index: int, pieces: Sequence[list[list[Any]]]) -> Column:
-        spec = self._specs[index]
-        if not isinstance(spec, TensorSpec | CompositeRowsSpec):
-            return None
-        return fill_missing(
-            [_joined([parts[index] for parts in piece], spec) for piece in pieces], spec
-        )
-
-    def state(self) -> Any:
-        """Return the position, and the index in `sizes` at which the next step starts."""
-        turn = {"turn": self._turn} if self._turn else {}
-        return {**super().state(), **turn}
-
-    def restore(self, state: Any) -> None:
-        super().restore(state)
-        self._turn = state.get("turn", 0) % len(self._sizes)
-
-
 def positions(state: Any, datasets: int) -> list[Any]:
     """Return the positions in a state, one for each dataset."""
     found: list[Any] = state["at"]
@@ -365,17 +322,3 @@ def fill_missing(
         return cast("list[Array]", found)
     shape = next((piece.shape for piece in pieces if piece is not None), None)
     return [without_rows(spec, shape) if piece is None else piece for piece in pieces]
-
-
-def _joined(parts: Sequence[Array], spec: TypeSpec) -> Array | None:
-    if not parts:
-        return None
-    if not isinstance(spec, TensorSpec):
-        return cast("Array", composite_rows.joined(cast("Any", parts), spec))
-    shapes = [part.shape[1:] for part in parts]
-    if len(set(shapes)) > 1:
-        raise InvalidArgumentError(
-            f"One replica gets rows of two batches, but their shapes differ: {shapes}.",
-            fix="batch with drop_remainder=True, or use AutoShardPolicy.DATA, which splits each batch separately.",
-        )
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

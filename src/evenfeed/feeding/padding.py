@@ -42,6 +42,14 @@ class PadSteps(ChangedSteps):
         valid = self._padded([np.ones(count, bool) for count in counts])
         return [*(None if parts is None else self._padded(parts) for parts in pieces), valid]
 
+    def peek(self, most: int) -> list[Array | None] | None:
+        columns = self._steps.peek(most)
+        lengths = {c.shape[1] for c in columns or () if c is not None}
+        if columns is None or lengths != {len(self._full)}:
+            return None
+        steps = next(len(c) for c in columns if c is not None)
+        return [*columns, np.tile(self._full, (steps, 1))]
+
     def _pieces(self, column: "Array | list[Array]") -> list[Array]:
         return column if isinstance(column, list) else cut(column, self._replicas)
 

@@ -1,10 +1,12 @@
 """Turns the host columns of a step into per-replica values on the devices, or into sharded arrays."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.iteration import StepRun
@@ -12,6 +14,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack, packer
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.feeding.alike_steps import are_even
 from evenfeed.feeding.composite_rows import CompositeRows, stays_on_host
 from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.array_layouts import component_names
@@ -20,8 +23,50 @@ from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.tensors.creation import is_on_device
 
 
+class StepPlacing(ABC):
+    """Copies steps to the devices: one, or several together."""
+
+    @abstractmethod
+    def __call__(self, columns: Sequence[Column]) -> Any:
+        """Return the step made from its columns."""
+
+    @property
+    @abstractmethod
+    def has_runs(self) -> bool:
+        """Whether several steps can go to the devices together."""
+
+    @abstractmethod
+    def kind(self, columns: Sequence[Any]) -> Any:
+        """Return what steps must have in common on all workers, given their columns with a leading axis."""
+
+    @abstractmethod
+    def run_of(self, columns: Sequence[Any], count: int, room: int) -> StepRun:
+        """Return `count` steps with room for `room`, from their columns with a leading axis."""
+
+    def again(self, step: Any, most: int) -> StepRun | None:
+        """Return a step that was placed before, as a run of one step with room for `most`; None if it cannot be one."""
+        del step, most
+        return None
+
+    def columns_again(self, columns: Sequence[Any]) -> list[Any] | None:
+        """Return the columns of a step that was placed before with a leading axis; None if it cannot be in a run."""
+        del columns
+        return None
+
+    def together(self, columns: Sequence[Any], most: int, *, fills: bool) -> StepRun | None:
+        """Return several of at most `most` steps, from their columns with a leading axis; None for a single step.
+
+        With `fills`, there is always room for `most` steps, and a single one is a run too.
+        """
+        count = step_count(columns)
+        if count < 2 - fills:
+            return None
+        room = most if fills else min(most, 1 << (count - 1).bit_length())
+        return self.run_of(columns, count, room)
+
+
 @final
-class Placing:
+class Placing(StepPlacing):
     """Turns the columns of a step into a structure of per-replica values.
 
     Args:
@@ -47,7 +92,7 @@ class Placing:
         self._is_sharded = fetch and not replicas.spans
         self._value = self._single if replicas.is_lone else self._one_for_each
         self._convert = convert
-        self._runs = self._is_sharded and convert is None and not replicas.has_inner_axes
+        self._is_lone = replicas.is_lone and self.has_runs
         specs: list[TypeSpec] = flatten(structure, DATA)
         self._are_scalars = [isinstance(s, TensorSpec) and s.shape.rank == 0 for s in specs]
 
@@ -59,40 +104,49 @@ class Placing:
     def __call__(self, columns: Sequence[Column]) -> Any:
         """Return the step made from its columns."""
         value, convert = self._value, self._convert
+        if self._is_lone and all(map(_is_numbers, columns)):
+            arrays = cast("Sequence[Array]", columns)
+            together = self._replicas.put_together(arrays, self._names)
+            if together is not None:
+                return self._pack(list(together))
         placed = [value(c, name) for c, name in zip(columns, self._names, strict=True)]
         return self._pack(placed if convert is None else list(map(convert, placed)))
 
-    def together(self, columns: Sequence[Any], most: int, *, fills: bool) -> StepRun | None:
-        """Return several of at most `most` steps, from their columns with a leading axis; None for a single step.
+    @property
+    def has_runs(self) -> bool:
+        return self._fetch and self._convert is None
 
-        With `fills`, there is always room for `most` steps, and a single one is a run too.
-        """
-        count = next((len(column) for column in columns if column is not None), 0)
-        if count < 2 - fills or not self._runs:
+    def kind(self, columns: Sequence[Any]) -> Any:
+        return [c if c is None else [c.shape[1:], str(c.dtype)] for c in columns]
+
+    def columns_again(self, columns: Sequence[Any]) -> list[Any] | None:
+        if any(c is not None and not isinstance(c, np.ndarray) for c in columns):
             return None
-        room = most if fills else min(most, 1 << (count - 1).bit_length())
-        return self._run_of(columns, count, room)
+        found = [c if c is None else c[None] for c in columns]
+        return found if are_even(found, self._own) else None
 
     def again(self, step: Any, most: int) -> StepRun | None:
-        """Return a step that was placed before, as a run of one step with room for `most`; None if it is uneven."""
         arrays = [x.whole if isinstance(x, PerReplica) else x for x in flatten(step, DATA)]
-        if not self._runs or not all(map(is_on_device, arrays)):
+        is_here = self.has_runs and not self._replicas.spans
+        if not is_here or not all(map(is_on_device, arrays)):
             return None
         columns: list[Array] = [np.asarray(x)[None] for x in arrays]
-        return self._run_of(columns, 1, most) if all(x.size for x in columns) else None
+        return self.run_of(columns, 1, most) if all(x.size for x in columns) else None
 
-    def _run_of(self, columns: Sequence[Any], count: int, room: int) -> StepRun:
+    def run_of(self, columns: Sequence[Any], count: int, room: int) -> StepRun:
         placed = [
-            None if column is None else self._steps_on_devices(_filled(column, room), name, scalars)
-            for column, name, scalars in zip(columns, self._names, self._are_scalars, strict=True)
+            c if c is None else self._steps_on_devices(with_room(c, room), name, scalars)
+            for c, name, scalars in zip(columns, self._names, self._are_scalars, strict=True)
         ]
-        device = self._replicas.local_devices[0] if self._replicas.count == 1 else None
+        device = self._replicas.local_devices[0] if self._replicas.is_lone else None
         return StepRun(count, self._pack(placed), device=device)
 
     def _steps_on_devices(self, column: Array, what: str, scalars: bool) -> Any:
-        array: Any = self._replicas.put_steps(column, what)
-        count = self._replicas.count
-        return array if count == 1 else PerReplica(array=array, count=count, lifted=scalars)
+        replicas = self._replicas
+        array: Any = replicas.put_steps(column, what)
+        if replicas.is_lone:
+            return array
+        return PerReplica(array=array, count=replicas.count, lifted=scalars)
 
     def _single(self, column: Column, what: str) -> Any:
         return None if column is None else self._pieces([column], what)[0]
@@ -132,7 +186,16 @@ class Placing:
         return self._replicas.put_each(pieces, what)
 
 
-def _filled(column: Array, length: int) -> Array:
+def _is_numbers(column: Any) -> bool:
+    return type(column) is np.ndarray and column.dtype != dtypes.string
+
+
+def step_count(columns: Sequence[Any] | None) -> int:
+    """Return the number of steps in columns with a leading axis."""
+    return next((len(column) for column in columns or () if column is not None), 0)
+
+
+def with_room(column: Array, length: int) -> Array:
     """Return a column with entries added up to a length, so that a few programs serve all lengths."""
     if len(column) == length:
         return column

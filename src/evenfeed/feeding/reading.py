@@ -12,11 +12,11 @@ from evenfeed.core.structure import DATA, flatten
 from evenfeed.feeding.agreed_steps import AgreedSteps
 from evenfeed.feeding.cluster_state import FROM_FUNCTION, ClusterState
 from evenfeed.feeding.conversation import Topic
+from evenfeed.feeding.flowing_batches import FlowingBatches
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.feeding.host_steps import (
     CountedSteps,
     CutInTurn,
-    FlowingBatches,
     HostSteps,
     SplitSteps,
     is_static,
@@ -80,7 +80,7 @@ class BatchReading:
             self.sharded.policy.name,
             self.share,
             _topic_of_states(worker),
-            is_known=why_not_addressable(self.sharded.plan) is None,
+            is_known=self.has_positions,
             lanes=lanes_of_workers(len(self.sharded.lanes), self.share),
         )
 
@@ -89,6 +89,18 @@ class BatchReading:
             return None
         size = global_batch_size(self.plan)
         return None if size is None else self.share.sizes(size)
+
+    @property
+    def reads_runs(self) -> bool:
+        """Whether several steps may be read at once."""
+        if self.sharded.lanes:
+            return self._worker.topic is not None
+        return self.share.workers == 1 or not self._shares_rows or self.has_positions
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the rows of the worker's plan have positions."""
+        return why_not_addressable(self.sharded.plan) is None
 
     def steps(self) -> HostSteps:
         """Return the steps of a new iteration."""

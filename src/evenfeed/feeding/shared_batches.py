@@ -9,6 +9,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.batch_split import RowSplit, Share
 from evenfeed.core.conversion import Array
+from evenfeed.feeding.alike_steps import alike_steps, are_even, same_lengths
 from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, SplitSteps, pieces_of
 from evenfeed.plan.addressing import why_not_addressable
 from evenfeed.plan.node import Node
@@ -45,6 +46,17 @@ class OwnParts(BatchSteps):
     def read(self) -> list[Column]:
         length, *parts = self._take()
         return [self._column(part, int(length)) for part in parts]
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        if self._partly is not None:
+            return None
+        lengths, *columns = same_lengths(alike_steps(self._elements.peek(most).columns))
+        if not self._share.divides(int(lengths[0])):
+            return None
+        return columns if are_even(columns, self._share.replicas) else None
+
+    def advance(self, count: int) -> None:
+        self._elements.advance(count)
 
     def _column(self, part: Array | None, length: int) -> Column:
         if part is None or (part.dtype != dtypes.string and self._share.divides(length)):

@@ -15,6 +15,8 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.feeding.ahead.prefetch import StepsAhead
+from evenfeed.feeding.ahead.steps_together import most_together
 from evenfeed.feeding.cluster_state import ClusterState, invalid_state
 from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, check_same, cut_facts, taken_facts
@@ -25,9 +27,7 @@ from evenfeed.feeding.input_options import InputOptions
 from evenfeed.feeding.lane_steps import size_of_lanes
 from evenfeed.feeding.padding import PadSteps, padded_rows
 from evenfeed.feeding.placing import Placing
-from evenfeed.feeding.prefetch import StepsAhead
 from evenfeed.feeding.reading import BatchReading, ElementReading, WorkerInput
-from evenfeed.feeding.steps_together import most_together
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import AutoShardPolicy
 from evenfeed.replicas.mesh import Replicas
@@ -123,8 +123,7 @@ def _cut(spec: TypeSpec, target: StepTarget) -> TypeSpec:
             fix="call batch(global_batch_size) on the dataset before you distribute it.",
         )
     rows = found.shape[0]
-    even = rows is not None and rows % count == 0
-    return with_rows(found, rows // count if even and rows is not None else None)
+    return with_rows(found, None if rows is None or rows % count else rows // count)
 
 
 def with_rows(spec: TypeSpec, rows: int | None) -> TypeSpec:
@@ -148,6 +147,7 @@ class StepSource(ABC):
         self._share = worker.share
         self._topic = worker.topic
         self._errors = None if worker.topic is None else worker.topic.beside("errors")
+        self._runs = None if worker.topic is None else worker.topic.beside("runs")
         self._is_same = worker.topic is None  # as on the other workers
 
     @property
@@ -204,7 +204,7 @@ class StepSource(ABC):
             convert: Converts each value of a step.
         """
         self._check_same()
-        return StepsAhead(self._steps, self._placing(convert), self.depth)
+        return StepsAhead(self._steps, self._placing(convert), self.depth, self._runs)
 
     def _check_same(self) -> None:
         """Check once, before the first iteration, that all workers distribute the same dataset."""

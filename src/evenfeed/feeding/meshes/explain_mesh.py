@@ -6,7 +6,12 @@ from typing import Any, final
 
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, paths
-from evenfeed.feeding.explain_distribution import position_text, prefetch_text, steps_text
+from evenfeed.feeding.explain_distribution import (
+    position_text,
+    prefetch_text,
+    steps_text,
+    together_text,
+)
 from evenfeed.feeding.input_options import InputOptions
 from evenfeed.plan.node import Node
 from evenfeed.replicas.array_layouts import ArrayLayout
@@ -26,6 +31,7 @@ class MeshInput:
         specs: The specs of the components.
         plan: The plan of this process.
         notes: Messages for the user.
+        together: The most steps that are brought to the devices together.
     """
 
     size: int
@@ -34,6 +40,7 @@ class MeshInput:
     specs: Any
     plan: Node
     notes: Sequence[str]
+    together: int = 1
 
 
 def mesh_text(
@@ -50,6 +57,7 @@ def mesh_text(
     if given.short is not None:
         lines.append(f"last step: {counted(given.short, 'row')}")
     lines += [*given.notes, *position_text(state), f"prefetch: {prefetch_text(options)}"]
+    lines += together_text(given.together)
     kind = "GlobalBatches" if layout.replicas is None else "DistributedDataset"
     head = f"{kind}: {steps_text(given.size)} of {_rows(length)} on {_devices(layout)}"
     plan = [f"    {line}" for line in explained_plan(given.plan, 0).splitlines()]

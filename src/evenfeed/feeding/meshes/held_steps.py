@@ -7,6 +7,7 @@ import numpy as np
 from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.feeding.alike_steps import alike_steps, are_even, same_lengths
 from evenfeed.feeding.changed_steps import ChangedSteps
 from evenfeed.feeding.host_steps import BatchSteps, Column, HostSteps, Pieces, length_of
 from evenfeed.feeding.shared_batches import named_for
@@ -47,6 +48,27 @@ class HeldSteps(BatchSteps):
         chosen = self._held.offsets(rows)
         return [length, *(None if part is None else part[chosen] for part in whole)]
 
+    def peek(self, most: int) -> list[Array | None] | None:
+        if self._partly is not None:
+            return None
+        lengths, *columns = self._with_lengths(alike_steps(self._elements.peek(most).columns))
+        rows = int(lengths[0])
+        if self._held.length not in (None, rows) or not are_even(columns, 1):
+            return None
+        chosen = self._held.offsets(rows)
+        is_cut = self._has_all or (self._sharded.in_parts and not self._sharded.is_whole)
+        return [lengths, *(c if c is None or is_cut else c[:, chosen] for c in columns)]
+
+    def _with_lengths(self, columns: list[Any]) -> list[Any]:
+        """Return columns of steps with the lengths of the global batches, which must be the same, as the first."""
+        if self._sharded.in_parts:
+            return same_lengths(columns)
+        steps, rows = next(np.shape(column)[:2] for column in columns if column is not None)
+        return [np.full(steps, rows), *columns]
+
+    def advance(self, count: int) -> None:
+        self._elements.advance(count)
+
 
 @final
 class NarrowSteps(ChangedSteps):
@@ -65,6 +87,9 @@ class NarrowSteps(ChangedSteps):
 
     def read(self) -> list[Column]:
         return self._steps.read()
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        return self._steps.peek(most)
 
     def state(self) -> Any:
         return named_for(super().state(), self._whole)
@@ -106,6 +131,15 @@ class LocalSteps(ChangedSteps):
         length = self._length or rows * self._groups
         return [np.asarray(length), *(part for part, _ in columns)]
 
+    def peek(self, most: int) -> list[Array | None] | None:
+        columns = self._steps.peek(most)
+        shapes = [column.shape[:2] for column in columns or () if column is not None]
+        if columns is None or len(set(shapes)) > 1:
+            return None
+        steps, rows = shapes[0]
+        length = rows * self._groups
+        return [np.full(steps, length), *columns] if self._length in (None, length) else None
+
 
 @final
 class MarkedSteps(ChangedSteps):
@@ -122,6 +156,12 @@ class MarkedSteps(ChangedSteps):
 
     def read(self) -> list[Column]:
         return [np.asarray(self._length), *(_own(column)[0] for column in self._steps.read())]
+
+    def peek(self, most: int) -> list[Array | None] | None:
+        columns = self._steps.peek(most)
+        if columns is None or columns[0] is None or not columns[0].all():
+            return None
+        return [np.full(len(columns[0]), self._length), *columns]
 
 
 def _own(column: Column) -> tuple[Array | None, tuple[tuple[int, ...], ...]]:

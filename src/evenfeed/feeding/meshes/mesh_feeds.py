@@ -16,6 +16,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import INFINITE, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.feeding.agreed_steps import AgreedSteps
+from evenfeed.feeding.ahead.steps_together import most_together
 from evenfeed.feeding.cluster_state import ClusterState
 from evenfeed.feeding.composite_rows import CompositeRowsSpec
 from evenfeed.feeding.consistency import Facts, cut_facts, taken_facts
@@ -132,6 +133,10 @@ class MeshFeed(StepSource):
     def size(self) -> int:
         return self._plan.size
 
+    @property
+    def most_together(self) -> int:
+        return 1 if self._layout.replicas is None else most_together(self._plan, 1)
+
     def spec(self) -> Any:
         specs = array_specs(self._plan)  # not cached: dtypes depend on jax_enable_x64
         length = self._layout.rows.length
@@ -235,7 +240,8 @@ class GlobalFeed(MeshFeed):
     def _explained(self, state: Any) -> Explanation:
         rows, short = global_batch_size(self._plan), self._plan.short_batch
         plan, notes = self._sharded.plan, self._sharded.notes
-        given = MeshInput(self.size, rows, short, array_specs(self._plan), plan, notes)
+        together = self.most_together if why_not_addressable(plan) is None else 1
+        given = MeshInput(self.size, rows, short, array_specs(self._plan), plan, notes, together)
         return mesh_text(given, self._layout, self._options, state)
 
 
@@ -311,7 +317,8 @@ class LaneFeed(MeshFeed):
         owners = [f"process {' and '.join(names)}" for names in readers]
         notes = lanes_text(lanes, owners, state)
         plan = self._sharded.plan
-        given = MeshInput(self.size, self._rows, None, array_specs(self._plan), plan, notes)
+        specs, together = array_specs(self._plan), self.most_together
+        given = MeshInput(self.size, self._rows, None, specs, plan, notes, together)
         return mesh_text(given, self._layout, self._options, None)
 
 
@@ -364,5 +371,6 @@ class LocalFeed(MeshFeed):
         own = global_batch_size(self._plan)
         rows = None if own is None else own * len(self._layout.rows.groups)
         notes = ("each process reads a dataset of its own rows",)
-        given = MeshInput(self.size, rows, None, array_specs(self._plan), self._plan, notes)
+        specs, together = array_specs(self._plan), self.most_together
+        given = MeshInput(self.size, rows, None, specs, self._plan, notes, together)
         return mesh_text(given, self._layout, self._options, state)

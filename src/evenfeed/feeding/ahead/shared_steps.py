@@ -1,4 +1,4 @@
-"""Prefetches steps: a thread reads them and copies them to the devices ahead of the training step."""
+"""The steps that consumers and the prefetch thread share: which steps are ready, and which thread reads next."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,95 +14,22 @@ from evenfeed.core.errors import (
     UnavailableError,
 )
 from evenfeed.core.iteration import StepRun
+from evenfeed.feeding.ahead.agreed_runs import AgreedRuns
 from evenfeed.feeding.host_steps import Column, HostSteps
-from evenfeed.feeding.placing import Placing
-from evenfeed.feeding.step_meters import StepMeter, devices_fed_by
-from evenfeed.live.watching import watching
+from evenfeed.feeding.placing import StepPlacing, step_count
+from evenfeed.feeding.step_meters import StepMeter
 from evenfeed.replicas.mesh import X64Setting
 
-_JOIN: Final = 1.0  # seconds to wait for a thread that may be inside a user function
 # A consumer that returns sooner reads the step itself: the thread would take the interpreter from it for longer than
 # the read, at most by `_MOST_GAIN` seconds, and the devices work in the meantime anyway.
 _WAKING: Final = 5e-5
 _MOST_GAIN: Final = 1e-4
 _FORGETTING: Final = 1.1  # how quickly a single short absence of the consumer stops to count
 
+# How a worker stands if it is asked for several steps: nothing is read ahead, steps are, or the next one is an error.
+_FREE, _AHEAD, _ALONE = 0, 1, 2
+
 _WORKER_ERRORS: Final = (DeadlineExceededError, UnavailableError)
-
-
-@final
-class StepsAhead:
-    """The steps of a dataset on the devices, with up to `depth` steps prefetched.
-
-    The thread starts when the first step is taken. It ends when this object is closed or garbage-collected,
-    when the interpreter exits, or when a step fails. After a failure, taking the next step restarts it.
-
-    Attributes:
-        take: Returns the next step, or raises its error. Raises StopIteration if there are no more steps.
-        peek: Returns up to some next steps together, or None; the position stays (see `Iterator.peek_run`).
-        take_run: Counts steps that `peek` returned as taken. Returns False if another thread took some of them.
-        meter: Measures the steps; None if nothing does.
-
-    Args:
-        make: Returns the reader of the rows.
-        place: Copies them to the devices.
-        depth: The number of steps to prefetch. With 0 there is no thread.
-    """
-
-    def __init__(
-        self,
-        make: Callable[[], HostSteps],
-        place: Callable[[Sequence[Column]], Any],
-        depth: int,
-    ) -> None:
-        self.meter = StepMeter(devices_fed_by(place)) if watching.is_on else None
-        self._make = make if self.meter is None else self.meter.measured_steps(make)
-        self._place = place
-        self._depth = depth
-        self._share(self._make())
-
-    def _share(self, steps: HostSteps) -> None:
-        if self.meter is None:
-            shared = _Shared(steps, self._place, self._depth)
-        else:
-            shared = _MeasuredShared(steps, self._place, self._depth, self.meter)
-        self._shared = shared
-        shared.stop_with(self)
-        # Bound here, because every step of a training loop calls them.
-        self.take: Callable[[], Any] = shared.take
-        self.peek: Callable[..., StepRun | None] = shared.peek
-        self.take_run: Callable[[StepRun], bool] = shared.take_run
-
-    def as_run(self, step: Any, most: int) -> StepRun | None:
-        """Return a step that was taken as a run of one step with room for `most`; None if it is uneven."""
-        return self._place.again(step, most) if isinstance(self._place, Placing) else None
-
-    def state(self) -> Any:
-        """Return the position after the last step that was taken."""
-        return self._shared.position()
-
-    def restore(self, state: Any) -> None:
-        """Restore a position. The thread restarts with the next step.
-
-        If restoring fails, the position stays the same.
-        """
-        before = self.state()
-        # A thread that is still inside a user function keeps the old reader; nobody takes its steps.
-        steps = self._shared.steps if self._shared.ended_by(_JOIN) else self._make()
-        try:
-            steps.restore(state)
-        except BaseException:
-            steps.restore(before)
-            raise
-        finally:
-            self._share(steps)
-
-    def close(self) -> None:
-        """Stop the thread and those of the dataset, and free the prefetched steps."""
-        ended = self._shared.ended_by(WAIT_SECONDS)
-        self._shared.steps.close()  # the thread may be waiting for a thread of the dataset
-        if not ended:
-            self._shared.ended_by(_JOIN)
 
 
 @final
@@ -111,11 +38,12 @@ class _Item:
     """The result of reading one step: its value or an error. `before` is the position of the step.
 
     `misplaced` is an error from copying to the devices. `failed` is True if there is an error instead of a
-    value, and `ended` at the end of the data.
+    value, and `ended` at the end of the data. `columns` are those of the step, if other workers may need to know them.
     """
 
     before: Any
     value: Any = None
+    columns: Sequence[Any] | None = None
     error: BaseException | None = None
     misplaced: InvalidArgumentError | None = None
     failed: bool = False
@@ -132,7 +60,7 @@ class _Item:
         return self.error
 
 
-class _Shared(Prefetching[_Item]):
+class SharedSteps(Prefetching[_Item]):
     """What the consumers and the thread share.
 
     One of them reads at a time. If no step is ready and nobody is reading, the consumer reads the step
@@ -148,9 +76,12 @@ class _Shared(Prefetching[_Item]):
         place: Callable[[Sequence[Column]], Any],
         depth: int,
         meter: StepMeter | None = None,
+        runs: AgreedRuns | None = None,
     ) -> None:
         super().__init__("evenfeed-feed", meter and meter.add_room)
         self.steps = steps
+        self._runs = runs
+        self._are_free = False  # no worker has read steps ahead
         self._place = place
         self._copy = place if meter is None else meter.measured_copy(place)
         self._depth = depth
@@ -171,7 +102,7 @@ class _Shared(Prefetching[_Item]):
         # By the shortest absence of late: while the thread reads, the consumer is slower than it would be alone.
         self._away = away = min(perf_counter() - self._returned_at, self._away * _FORGETTING)
         self._is_quick = away < _WAKING + min(self._reading_time, _MOST_GAIN)
-        self._rests = False
+        self._rests = self._are_free = False
         me = get_ident()
         item = self._claimed.get(me) or self._claim(me)
         if self._thread is None and self._depth > 0 and not self._failed:
@@ -186,50 +117,103 @@ class _Shared(Prefetching[_Item]):
     def peek(self, most: int, *, fills: bool) -> StepRun | None:
         """Return up to `most` next steps together, or None if the next one must be taken by itself.
 
-        From now on the thread rests: it would read single steps. `take` wakes it again.
+        From now on the thread rests: it would read single steps. `take` wakes it again. All workers call it at the same step.
         """
         place = self._place
-        if most < 2 or not isinstance(place, Placing):
+        if most < 2 or not isinstance(place, StepPlacing) or not place.has_runs:
             return None
         self._rests = True
         me = get_ident()
         while self._reader not in (None, me) and not self._stopped:  # the thread reads its last
             self._ready.wait(WAIT_SECONDS)
         with self._lock:
-            if self._items and not self._items[0].failed and not self._claimed:
-                first = self._items[0]
-                run = place.again(first.value, most)
-                return run and replace(run, before=first.before)
-            ready = self._items or self._claimed or self._ended or self._failed
-            if ready or self._torn or self._stopped or self._reader is not None:
-                return None
+            standing = self._standing()
+            if self._runs is None and standing != _FREE:
+                return self._again(place, most) if standing == _AHEAD else None
             self._width = self._width or X64Setting()
-            self._reader = me
-        failed: _Item | None = None
-        self._torn = True  # if it is interrupted
+            self._reader = me if standing == _FREE else self._reader
         try:
-            with self._width.kept():
-                columns = self.steps.peek(most)
-                found = None if columns is None else place.together(columns, most, fills=fills)
+            worst = self._worst(standing)
+            if worst == _FREE:
+                return self._peeked(place, most, fills=fills)
+            return self._first_of_all(place, standing, most) if worst == _AHEAD else None
+        finally:
+            with self._lock:
+                self._reader = None if self._reader == me else self._reader
+
+    def _standing(self) -> int:
+        """Return whether nothing is read ahead, a step is, or the next step must be taken by itself."""
+        if self._claimed or self._torn or self._stopped or self._reader is not None:
+            return _ALONE
+        if self._items:
+            return _ALONE if self._items[0].failed else _AHEAD
+        return _ALONE if self._ended or self._failed else _FREE
+
+    def _again(self, place: StepPlacing, most: int) -> StepRun | None:
+        """Return a step that was read before as a run."""
+        first = self._items[0]
+        run = place.again(first.value, most)
+        return run and replace(run, before=first.before)
+
+    def _worst(self, standing: int) -> int:
+        """Return what all workers can do. If none has read ahead, all stand at the same step until they take one."""
+        if self._runs is None or self._are_free:
+            return standing
+        worst = self._runs.worst(standing)
+        self._are_free = worst == _FREE
+        return worst
+
+    def _first_of_all(self, place: StepPlacing, standing: int, most: int) -> StepRun | None:
+        """Return the next step as a run of one, which some workers have read before."""
+        if standing == _FREE:
+            return self._peeked(place, most, fills=True, reads=1)
+        first = self._items[0]
+        columns = place.columns_again(first.columns or ())
+        columns, most = self._common(place, columns, most)
+        run = None if columns is None else place.run_of(columns, 1, most)
+        return run and replace(run, before=first.before)
+
+    def _common(
+        self, place: StepPlacing, columns: list[Any] | None, most: int
+    ) -> tuple[list[Any] | None, int]:
+        """Return the steps that all workers have, and their least limit."""
+        if self._runs is None:
+            return columns, most
+        kind = None if columns is None else place.kind(columns)
+        count, most = self._runs.common(step_count(columns), most, kind)
+        return [c if c is None else c[:count] for c in columns or ()] if count else None, most
+
+    def _peeked(
+        self, place: StepPlacing, most: int, *, fills: bool, reads: int | None = None
+    ) -> StepRun | None:
+        """Read up to `reads` next steps, and copy them to the devices. An error of the data is the next item."""
+        assert self._width is not None
+        columns = error = found = None
+        self._torn = True  # if it is interrupted
+        with self._width.kept():
+            try:
+                columns = self.steps.peek(reads or most)
+            except Exception as raised:  # noqa: BLE001 - raised when the consumer takes the step
+                error = raised
             self._torn = False
-            return found and replace(found, before=self._position)
-        except Exception as error:  # noqa: BLE001 - raised when the consumer takes the step
+            columns, most = self._common(place, columns, most)
+            try:
+                found = None if columns is None else place.together(columns, most, fills=fills)
+            except Exception as raised:  # noqa: BLE001 - as above
+                error = raised
+        if error is not None:
             failed = _Item(self._position, error=error, failed=True)
             failed.ended = isinstance(error, StopIteration)
-            return None
-        finally:
             self._put(failed)
+        return found and replace(found, before=self._position)
 
-    def _put(self, failed: _Item | None) -> None:
-        """End a look at the next steps. An error that it met is the next item."""
+    def _put(self, failed: _Item) -> None:
+        """Make an error that a look at the next steps has met the next item."""
         with self._lock:
-            self._reader = None
-            if failed is not None:
-                self._torn = False
-                self._position = self.steps.state()
-                self._ended, self._failed = failed.ended, True
-                if not failed.ended:
-                    self._items += (failed,)
+            self._position = self.steps.state()
+            self._ended, self._failed = failed.ended, True
+            if not failed.ended:
+                self._items += (failed,)
 
     def take_run(self, run: StepRun) -> bool:
         """Count steps that `peek` returned as taken. Return False if another thread took some of them."""
@@ -327,6 +311,7 @@ class _Shared(Prefetching[_Item]):
                 self.steps.restore(self._position)
             try:
                 columns = self.steps.read()
+                item.columns = columns if self._runs is not None else None
                 try:
                     item.value = self._copy(columns)
                 except InvalidArgumentError as error:
@@ -357,7 +342,7 @@ class _Shared(Prefetching[_Item]):
 
 
 @final
-class _MeasuredShared(_Shared):
+class MeasuredSteps(SharedSteps):
     """Also measures how long the consumers wait.
 
     It counts a step when it is claimed: if Ctrl-C came after it was taken, the step would be lost.
@@ -369,8 +354,9 @@ class _MeasuredShared(_Shared):
         place: Callable[[Sequence[Column]], Any],
         depth: int,
         meter: StepMeter,
+        runs: AgreedRuns | None = None,
     ) -> None:
-        super().__init__(steps, place, depth, meter)
+        super().__init__(steps, place, depth, meter, runs)
         self._meter = meter
 
     def _claim(self, me: int) -> _Item:
