@@ -89,6 +89,8 @@ def check_survivors(environs, processes, said, told):
         (2, 0, "kill", "input", ENDED),
         (2, 1, "kill", "uneven", ENDED),
         (2, 0, "exit", "eager", ENDED),
+        (2, 1, "kill", "loop", ENDED),
+        (2, 1, "kill", "fit", ENDED),
         (2, 0, "all", "compiled", SERVICE_ENDED),
     ],
 )

@@ -223,3 +223,9 @@ def test_steps_per_execution_is_a_number_of_steps(steps: Any) -> None:
         model.fit(DATA.batch(10), verbose=0)
     with pytest.raises(ValueError, match="is not a number of steps"):
         model.train_on_batch(X, Y)
+
+
+@pytest.mark.filterwarnings(ENDED)
+def test_data_of_unknown_size_may_end_in_the_middle_of_an_execution() -> None:
+    model = classifier(steps_per_execution=2)
+    model.evaluate(DATA.filter(lambda x, y: y < 2).take(30).batch(10), verbose=0)  # 3 batches

@@ -156,15 +156,19 @@ class KerasBatches:
         self._steps = steps
         self._first = first
         self._number = 0
+        self._is_over = False
 
     def __iter__(self) -> "KerasBatches":
         return self
 
     def __next__(self) -> Any:
+        if self._is_over:  # Keras asks again after an execution that was cut short
+            raise StopIteration
         step, self._first = self._first, None
         if step is None:
             step = next(self._steps, None)
         if step is None:
+            self._is_over = True
             self._steps.close()
             raise StopIteration if self._number else no_batches()
         self._count(1)

@@ -12,7 +12,7 @@ from evenfeed.core import dtypes, side_effects
 from evenfeed.core.block import Block, Column, length_of
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import described
-from evenfeed.core.handles import STAGE, Handle, Kernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.side_effects import ProbeAbandoned
@@ -20,6 +20,7 @@ from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.traced.kernel_stages import STAGE, Kernel, results_of
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.host_backend import BACKEND, cast, convert_to_tensor
 from evenfeed.keras_training.host_tensorflow import TENSORFLOW, no_initializer

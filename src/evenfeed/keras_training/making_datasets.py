@@ -9,11 +9,11 @@ from evenfeed import audio, data, image, io, strings
 from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
-from evenfeed.core.handles import Kernel
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import Tensor
+from evenfeed.core.traced.kernel_stages import Kernel
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.plan.grouping import Batch
 from evenfeed.tensors import casting

@@ -4,7 +4,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
-from evenfeed.keras_training import keras_private
+from evenfeed.core.concurrency.peers import MEETING_ERRORS, peers
+from evenfeed.keras_training import kept_states, keras_private
 from evenfeed.keras_training.building_steps import (
     building_steps,
     running,
@@ -47,13 +48,29 @@ def _running(step: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 _mirror_variables(self)
                 try:
                     return own(self, *args, **kwargs)
+                except MEETING_ERRORS as error:
+                    cause = peers.explained(error)
+                    _give_state(self)
+                    if cause is error:
+                        raise
+                    raise cause from error
                 except BaseException:
-                    keras_private.give_state(self)  # also after an error of a callback
+                    _give_state(self)
                     raise
+                finally:
+                    kept_states.forget(self)
 
         return method
 
     return replace
+
+
+def _give_state(model: Any) -> None:
+    """Give a model its state after the last complete step, also after an error of a callback."""
+    if peers.is_broken:  # the last step did not complete
+        kept_states.give_back(model)
+    else:
+        keras_private.give_state(model)
 
 
 def _predicting(own: Callable[..., Any]) -> Callable[..., Any]:

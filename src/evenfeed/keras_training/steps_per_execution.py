@@ -18,7 +18,7 @@ import numpy as np
 
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.keras_training import keras_private
+from evenfeed.keras_training import kept_states, keras_private
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter, KerasBatches
 
 
@@ -40,7 +40,9 @@ def making_loops(own: Callable[..., Any]) -> Callable[..., Any]:
 
     def make_function(self: Any, step_function: Any, concatenate_outputs: bool = False) -> Any:
         is_single = _checked(self.steps_per_execution) < 2
-        loop = _Loop(step_function, collects=concatenate_outputs)
+        keeps = kept_states.is_across_workers()
+        step = kept_states.without_donation(step_function) if keeps else step_function
+        loop = _Loop(step, collects=concatenate_outputs, donates=not keeps)
         loop.is_refused = is_single or self.run_eagerly or not self.jit_compile
 
         def execute(state: Any, iterator: Any) -> Any:
@@ -48,6 +50,8 @@ def making_loops(own: Callable[..., Any]) -> Callable[..., Any]:
             left = most = self.steps_per_execution
             try:
                 while left:
+                    if keeps:
+                        kept_states.keep(self, state)
                     outputs, state, count = loop(state, iterator, left, most)
                     found.append(outputs)
                     left -= count
@@ -55,7 +59,10 @@ def making_loops(own: Callable[..., Any]) -> Callable[..., Any]:
                 if not found:
                     raise
             except BaseException:  # also an interrupt while it waits for data
-                keras_private.hand_back(self, state)
+                if keeps:
+                    kept_states.give_back(self)
+                else:
+                    keras_private.hand_back(self, state)
                 raise
             return _joined(found) if concatenate_outputs else found[-1], state
 
@@ -71,10 +78,12 @@ class _Loop:
     Args:
         step: The step: takes the state and a batch, and returns its outputs and the new state.
         collects: Whether the outputs of all steps are wanted, joined, instead of those of the last.
+        donates: Whether a loop may take the arrays of the state away.
     """
 
-    def __init__(self, step: Callable[[Any, Any], Any], *, collects: bool) -> None:
+    def __init__(self, step: Callable[[Any, Any], Any], *, collects: bool, donates: bool) -> None:
         self._step = step
+        self._donated = (0,) if donates else ()
         self._collects = collects
         self._run: Any = None
         self.is_refused = False
@@ -122,8 +131,8 @@ class _Loop:
         if self._run is None:
             shardings = None
             if keras_private.distribution() is not None:
-                shardings = (None, jax.tree.map(_sharding, state))
-            self._run = jax.jit(self._loop, donate_argnums=0, out_shardings=shardings)
+                shardings = (None, kept_states.shardings_of(state))
+            self._run = jax.jit(self._loop, donate_argnums=self._donated, out_shardings=shardings)
         return self._run
 
     def _loop(self, state: Any, steps: Any, count: Any) -> tuple[Any, Any]:
@@ -167,10 +176,6 @@ def _one(steps: Any) -> Any:
 
 def _zeros(output: Any, ahead: tuple[int, ...]) -> Any:
     return jnp.zeros((*ahead, *output.shape), output.dtype)
-
-
-def _sharding(array: Any) -> Any:
-    return array.sharding
 
 
 def _kind(array: Any) -> tuple[Any, Any]:

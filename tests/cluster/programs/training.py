@@ -1,6 +1,6 @@
 """Trains until a worker is lost, and prints the error. The test decides which worker, and how.
 
-Usage: training.py VICTIM kill|exit|all|cut compiled|uneven|eager|input
+Usage: training.py VICTIM kill|exit|all|cut compiled|uneven|eager|input|loop|fit
 """
 
 import os
@@ -49,9 +49,35 @@ def batches(strategy: Any, how: str) -> Iterator[Any]:
     return iter(strategy.distribute_datasets_from_function(dataset))
 
 
+def fit(strategy: Any, how: str) -> Any:
+    """Fit a model until a worker is lost. Return the weights that are left."""
+    with strategy.scope():
+        layer = tf.keras.layers.Dense(2, kernel_initializer="zeros", use_bias=False)
+        model = tf.keras.Sequential([tf.keras.Input((1,)), layer])
+    model.compile(tf.keras.optimizers.SGD(0.5), lambda _, y: -2 * tf.reduce_sum(y, -1))
+    end = tf.keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: go(how) if batch == LAST_STEP else None
+    )
+    x = np.ones([2, 1], np.float32)
+    try:
+        model.fit(
+            tf.data.Dataset.from_tensors((x, x)).repeat(),
+            steps_per_epoch=10**6,
+            verbose=0,
+            callbacks=[end],
+        )
+    except tf.errors.UnavailableError as error:
+        say(f"told {error.message}")
+    return model.get_weights()[0][0]
+
+
 def main(victim: int, how: str, way: str) -> None:
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     how = how if strategy.cluster_resolver.task_id == victim else "stay"
+    if way == "fit":
+        say(f"saved {fit(strategy, how).tolist()}")
+        say("ended")
+        return
     with strategy.scope():
         weights = tf.Variable([0.0, 0.0], aggregation=tf.VariableAggregation.SUM)
 
@@ -69,10 +95,16 @@ def main(victim: int, how: str, way: str) -> None:
     steps = 0
     try:
         iterator = batches(strategy, how) if way == "input" else None
+        rows = tf.data.Dataset.from_tensor_slices(np.ones(8, np.float32)).batch(2).repeat()
+        endless = iter(strategy.experimental_distribute_dataset(rows)) if way == "loop" else None
         while True:
             if steps == LAST_STEP:
                 say("steps")
                 go(how if iterator is None else "stay")
+            if way == "loop":
+                strategy.run_steps(step, endless, steps=4)
+                steps += 1
+                continue
             x = given if iterator is None else next(iterator)
             if iterator is None:
                 total = strategy.run(run, args=(x,))
