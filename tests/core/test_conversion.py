@@ -212,7 +212,7 @@ def test_a_number_that_does_not_fit_never_wraps(value, dtype, what):
         (
             [[1], [2, 3]],
             "[[1], [2, 3]] is not rectangular: its parts have lengths [1, 2].",
-            "pad the parts …",
+            "pad the parts to one shape, or pass evenfeed.ragged.constant(values).",
         ),
         (
             [[], [1]],

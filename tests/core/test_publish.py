@@ -75,7 +75,7 @@ def test_a_missing_function_of_the_package_points_to_jax():
         ("compat.v1.keras", "Use evenfeed.keras"),
         ("gradients", "evenfeed.GradientTape()"),
         ("saved_model", "model.save(path)"),
-        ("distribute.TPUStrategy", "MirroredStrategy"),
+        ("distribute.CentralStorageStrategy", "MirroredStrategy"),
         ("compat.v1.Session", "evenfeed.function"),
         ("train.Saver", "train.Checkpoint"),
     ],

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenfeed.core import random_bits
-from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, words_at
+from evenfeed.core.randomness import random_bits
+from evenfeed.core.randomness.random_bits import Permutation, key_of, numbers_below, raw, words_at
 
 keys = st.integers(0, 2**128 - 1)
 

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenfeed as tf
-from evenfeed.core.handles import Handle, Stage
+from evenfeed.core.handles import Handle
 from evenfeed.core.tensor_types import HostText, TextTensor
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import texts_in
 from evenfeed.core.text.traced_texts import CompareTexts, Constant
+from evenfeed.core.traced.kernel_stages import Stage
 
 WORDS = [b"", b"a", b"aa", b"ab", "ä".encode(), b"a\0", b"a longer text", b"\xff"]
 words = st.sampled_from(WORDS)

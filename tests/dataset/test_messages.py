@@ -32,6 +32,21 @@ def test_a_type_error_names_the_public_method_and_the_fix(call, words):
         call()
 
 
+def test_an_attribute_error_of_a_function_is_the_one_that_is_shown():
+    dataset = Dataset.from_tensor_slices(["a"]).map(lambda text: text.colour)
+    for call in (lambda: dataset.element_spec, lambda: repr(dataset), lambda: list(dataset)):
+        with pytest.raises(AttributeError, match="colour"):
+            call()
+    with pytest.raises(AttributeError, match="'Dataset' object has no attribute 'colour'"):
+        dataset.colour  # noqa: B018
+
+
+def test_the_method_that_needs_a_function_of_datasets_is_named():
+    for method in ("flat_map", "interleave"):
+        with pytest.raises(TypeError, match=f"passed to {method} must return a Dataset"):
+            getattr(Dataset.range(3), method)(lambda x: x)
+
+
 def test_a_list_of_dicts_is_a_dict_of_lists():
     with pytest.raises(ValueError, match=r"one dict of lists, .* instead of a list of dicts"):
         Dataset.from_tensor_slices([{"a": 1}, {"a": 2}])

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from evenfeed.core.random_bits import key_of
+from evenfeed.core.randomness.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.addressing import addressing
 from evenfeed.plan.buffering import Cache, Snapshot

@@ -8,7 +8,7 @@ from tests.plans import steps
 from tests.plans.meaning import FAILED, STEPS, Events, any_failed, means
 from tests.plans.sources import Yields
 
-from evenfeed.core.random_bits import Permutation, key_of, numbers_below, raw, words_at
+from evenfeed.core.randomness.random_bits import Permutation, key_of, numbers_below, raw, words_at
 from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.plan.buffering import Cache, Prefetch, Snapshot
 from evenfeed.plan.checking import AssertCardinality, IgnoreErrors, Unique

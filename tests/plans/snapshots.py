@@ -7,12 +7,14 @@ from typing import Any, Final, cast
 import numpy as np
 
 from evenfeed.plan.node import Node
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.results import Results
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.peek import Beginning
 
-# Caches, which change no result: compiled programs, and the first elements that were read to learn a spec.
+# Caches, which change no result: compiled programs and templates, and the first elements that were read to learn a spec.
 _CACHES: Final = {
+    InnerDatasets: {"kept"},
     RowFunction: {"_compiled", "_first_calls"},
     Results: {"_last_kinds"},
     Beginning: {"_kept"},

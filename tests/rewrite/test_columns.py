@@ -1,6 +1,9 @@
 """Reading a part of each row: the arrays that rows are taken from are cut."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather as pf
+import pyarrow.parquet as pq
 import pytest
 
 from evenfeed.data import Dataset
@@ -78,3 +81,28 @@ def test_rows_that_may_be_looked_at_are_read_whole(dataset):
 
 def test_whole_rows_need_no_other_plan():
     assert with_columns(plan_of(rows().batch(2)), [None, None]) is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_columns_of_tables_are_cut(tmp_path, kind):
+    lists = pa.FixedSizeListArray.from_arrays(VALUES.ravel(), 8)
+    table = pa.table({"text": list("abcdef"), "tokens": lists})
+    path = str(tmp_path / "table")
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=2)
+        dataset = Dataset.from_parquet(path)
+    else:
+        pf.write_feather(table, path, chunksize=2)
+        dataset = Dataset.from_arrow(path)
+    plan = plan_of(dataset.shuffle(6, seed=1, reshuffle_each_iteration=False).batch(4))
+    narrow = with_columns(plan, [None, (slice(4, 8),)])
+    assert narrow is not None
+    for whole, part in zip(ElementIterator(plan), ElementIterator(narrow), strict=True):
+        np.testing.assert_equal(part, {**whole, "tokens": whole["tokens"][:, 4:]})
+    assert narrow.element_spec["tokens"].shape[1:] == [4]
+
+
+def test_lists_of_varying_lengths_are_read_whole(tmp_path):
+    pq.write_table(pa.table({"tokens": [[1], [1, 2]]}), tmp_path / "table")
+    plan = plan_of(Dataset.from_parquet(str(tmp_path / "table")).batch(1))
+    assert with_columns(plan, [(slice(0, 1),)]) is None

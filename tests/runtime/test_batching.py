@@ -17,7 +17,7 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.ordering import Repeat
 from evenfeed.plan.sources import FromGenerator, Range, Tensor
 from evenfeed.runtime.caches.cache import KeepElements
-from evenfeed.runtime.operators.batching import PadBatches, RecutBatches, SplitBatches
+from evenfeed.runtime.operators.batching import BatchLengths, PadBatches, RecutBatches, SplitBatches
 from evenfeed.runtime.operators.sources import PullElements
 
 VECTOR = tf.TensorSpec([None], tf.int32)
@@ -359,3 +359,19 @@ def test_a_batch_whose_parts_differ_fails_alone():
     dataset = tf.data.Dataset.from_generator(lambda: rows, output_signature=pair).unbatch()
     found = [(int(x), int(y)) for x, y in dataset.ignore_errors()]
     assert found == [(1, 3), (2, 4), (8, 9)]
+
+
+def test_one_short_batch_does_not_mislead_about_the_length_of_the_others():
+    lengths = BatchLengths()
+    assert lengths.batches_for(8000) == 1
+    lengths.learn(np.arange(5, 60))
+    lengths.learn(np.array([1]))
+    assert 8000 / 32 * 0.9 < lengths.batches_for(8000) < 8000 / 32
+
+
+@pytest.mark.parametrize("found", [[10] * 20, [10], [0] * 20, [0] * 19 + [1]])
+def test_no_more_batches_are_read_than_there_may_be_rows(found):
+    lengths = BatchLengths()
+    lengths.learn(np.array(found))
+    assert 1 <= lengths.batches_for(8000) <= 8000 // max(1, *found)
+    assert lengths.batches_for(1) == 1

@@ -204,3 +204,18 @@ def test_datasets_may_come_from_an_iterator():
     assert [int(x) for x in chosen] == [0, 10, 1, 11]
     drawn = Dataset.sample_from_datasets(iter([Dataset.range(2), Dataset.range(10, 12)]), seed=1)
     assert sorted(int(x) for x in drawn) == [0, 1, 10, 11]
+
+
+def test_choices_of_datasets_that_have_ended_are_passed_over_together(monkeypatch):
+    served = []
+    serve = ReadChosen._serve
+
+    def counted(self, choices):
+        served.append(len(choices))
+        return serve(self, choices)
+
+    monkeypatch.setattr(ReadChosen, "_serve", counted)
+    parts = [Dataset.range(10), Dataset.range(100, 1100), Dataset.range(2000, 2003)]
+    found = [int(x) for x in Dataset.sample_from_datasets(parts, seed=4)]
+    assert sorted(found) == [*range(10), *range(100, 1100), *range(2000, 2003)]
+    assert len(served) < 40

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.core.random_bits import Permutation, key_of
+from evenfeed.core.randomness.random_bits import Permutation, key_of
 from evenfeed.runtime.positions import drawn_ahead
 from evenfeed.runtime.positions.drawn_ahead import DrawnAhead
 from evenfeed.runtime.positions.orders import Again, Forward, Shuffled

@@ -3,8 +3,11 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import warnings
 
+import numpy as np
 import pytest
 
 import evenfeed as tf
@@ -116,6 +119,83 @@ def test_a_fork_may_begin_an_iterator_of_its_own(make):
     _ = again.element_spec
     assert in_fork(lambda: next(iter(dataset))) == str(first)
     assert in_fork(lambda: next(iter(again))) == str(first)
+
+
+def wave(x):
+    return tf.sin(tf.cast(x, tf.float32))
+
+
+WIDE = np.ones((700, 700), np.float32)
+
+
+def running():
+    """Return what runs a program of JAX. Each has run in this process."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    dataset = Dataset.range(50_000).map(wave).batch(10_000)
+    wide = tf.constant(WIDE)
+    function = tf.function(lambda x: tf.sin(x) @ x)
+    step = tf.function(lambda x: strategy.run(lambda y: tf.sin(y) @ y, args=(x,)))
+    variable = tf.Variable(WIDE)
+    calls = {
+        "a compiled map": lambda: list(dataset),
+        "a new map": lambda: list(Dataset.range(9).map(lambda x: tf.cos(tf.cast(x, tf.float32)))),
+        "a function of tensors": lambda: tf.sin(wide),
+        "a tensor": lambda: tf.constant(WIDE) + 1,
+        "tf.function": lambda: function(wide),
+        "a step": lambda: step(wide),
+        "a variable": lambda: variable.assign_add(WIDE),
+        "a distributed dataset": lambda: list(
+            strategy.experimental_distribute_dataset(Dataset.from_tensors(WIDE))
+        ),
+    }
+    for call in calls.values():
+        call()
+    return calls
+
+
+def test_a_program_of_jax_in_a_fork_is_an_error():
+    for name, call in running().items():
+        told = in_fork(lambda call=call: raised(call))
+        assert "a fork of process" in told, (name, told)
+        assert "get_context('spawn')" in told, (name, told)
+
+
+IN_FORK = {
+    "plain arithmetic": (lambda: Dataset.range(4).map(lambda x: x * 3 + 1), "[1, 4, 7, 10]"),
+    "a filter": (lambda: Dataset.range(7).filter(lambda x: x % 3 == 0), "[0, 3, 6]"),
+    "a Python function in threads": (
+        lambda: Dataset.range(3).map(itself, 2, output_signature=NUMBER),
+        "[0, 1, 2]",
+    ),
+    "a prefetch": (lambda: Dataset.range(3).prefetch(2), "[0, 1, 2]"),
+}
+
+
+@pytest.mark.parametrize("name", IN_FORK)
+def test_a_fork_reads_what_needs_no_program_of_jax(name):
+    make, expected = IN_FORK[name]
+    tf.sin(tf.constant(WIDE)).block_until_ready()  # JAX runs in this process
+    assert in_fork(lambda: [int(x) for x in make()]) == expected
+
+
+EXITING = """
+import os, sys, warnings
+import evenfeed as tf
+warnings.simplefilter("ignore")
+print(sum(map(float, tf.data.Dataset.range(9).map(lambda x: tf.sin(tf.cast(x, tf.float32))).prefetch(2))) > 0)
+child = os.fork()
+if child == 0:
+    print(len(list(tf.data.Dataset.range(5).map(lambda x: x + 1))), flush=True)
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_fork_exits_with_its_own_code():
+    ended = subprocess.run(
+        [sys.executable, "-c", EXITING], capture_output=True, text=True, timeout=50, check=True
+    )
+    assert ended.stdout.split() == ["True", "5", "7"]
 
 
 def test_an_iterator_cannot_be_pickled_and_the_error_says_what_can():

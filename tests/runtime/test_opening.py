@@ -127,14 +127,16 @@ WAYS = {
 
 def one_by_one(monkeypatch):
     monkeypatch.setattr(templates, "TRIED_AFTER", NEVER)
+    monkeypatch.setattr(templates, "COMPUTED_AFTER", NEVER)
 
 
 def at_once(monkeypatch):
     monkeypatch.setattr(templates, "TRIED_AFTER", 0)
+    monkeypatch.setattr(templates, "COMPUTED_AFTER", 1)
 
 
 def is_template(dataset):
-    return plan_of(dataset).function.function.record.template is not None
+    return plan_of(dataset).function.kept.template is not None
 
 
 def assert_same(one, two):

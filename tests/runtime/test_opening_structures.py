@@ -86,7 +86,7 @@ def test_a_function_sees_of_which_kind_a_part_is(kind, place, monkeypatch):
     dataset = Dataset.from_tensor_slices(tuple(parts)).flat_map(function)
     found = [(int(number), int(outline)) for number, outline in dataset]
     assert found == [(n, seen) for n in range(40) for _ in range(2)]
-    assert not is_template(dataset)
+    assert is_template(dataset) == (kind == "ragged")  # a trace has a stand-in for a ragged tensor
 
 
 @pytest.mark.parametrize("way", ["flat_map", "interleave"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from evenfeed.core.errors import OutOfRangeError, ResourceExhaustedError
 from evenfeed.core.specs import INFINITE
-from evenfeed.runtime.positions.orders import Again, Every, Forward, Shuffled, first_round
+from evenfeed.runtime.positions.orders import Again, Every, Forward, Shuffled, Slots, first_round
 
 
 def listed(order, start=0, count=None):
@@ -102,3 +102,15 @@ def test_a_buffer_that_does_not_fit_into_memory_raises_with_its_size(buffer):
 def test_positions_end_where_integers_do():
     with pytest.raises(OutOfRangeError, match=f"but element {2**63 - 1} was requested"):
         mixed(INFINITE, 3).stretch(2**63 - 1, 3)
+
+
+def test_a_shuffle_that_is_read_to_its_end_finds_no_slot_again(monkeypatch):
+    found = []
+    rebuilt = Slots._rebuilt
+    monkeypatch.setattr(
+        Slots, "_rebuilt", lambda slots, step: found.append(step) or rebuilt(slots, step)
+    )
+    order = Shuffled(Forward(1000), 64, (1, 2), reshuffle=True)
+    parts = [order.stretch(start, min(100, 1000 - start)) for start in range(0, 1000, 100)]
+    assert sorted(np.concatenate(parts).tolist()) == list(range(1000))
+    assert found == [0]

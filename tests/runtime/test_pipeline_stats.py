@@ -196,3 +196,39 @@ def test_explain_shows_the_same_figures():
 def test_explain_of_a_dataset_measures_each_stage():
     lines = tf.data.Dataset.range(10**6).batch(2).explain(0.01).splitlines()
     assert sum(line.strip().startswith("measured: ") for line in lines) == 3
+
+
+READ = {
+    "rows by position": lambda: tf.data.Dataset.range(5000).map(lambda x: x + 1),
+    "a shuffle": lambda: tf.data.Dataset.range(5000).shuffle(5000, seed=1),
+    "a filter": lambda: tf.data.Dataset.range(5000).filter(lambda x: x % 2 == 0),
+    "batches": lambda: tf.data.Dataset.range(5000).batch(2),
+    "a prefetch": lambda: tf.data.Dataset.range(5000).batch(2).prefetch(2),
+}
+
+
+@pytest.mark.parametrize("make", READ.values(), ids=READ.keys())
+def test_elements_that_were_read_but_not_delivered_do_not_count(make):
+    iterator = iter(make())
+    for count in range(1, 40):
+        next(iterator)
+        stats = iterator.stats()
+        assert (stats.elements, stats.stages[-1].elements) == (count, count)
+    assert "measured: 39 elements in " in str(iterator.explain())
+    state = iterator.get_state()
+    next(iterator)
+    iterator.set_state(state)
+    next(iterator)
+    assert iterator.stats().elements == 41
+    rest = sum(1 for _ in iterator)
+    assert iterator.stats().elements == 41 + rest
+
+
+def test_elements_that_are_read_again_because_a_variable_changed_count_once():
+    variable = tf.Variable(1)
+    dataset = tf.data.Dataset.range(100).map(lambda x: x + tf.cast(variable, tf.int64))
+    iterator = iter(dataset)
+    for count in range(1, 30):
+        next(iterator)
+        variable.assign_add(1)
+        assert iterator.stats().elements == count

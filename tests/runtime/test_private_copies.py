@@ -102,6 +102,13 @@ def test_a_function_may_use_its_buffer_again(returned):
     assert numbers(Dataset.range(6).map(function).batch(3).unbatch()) == list(range(6))
 
 
+@pytest.mark.parametrize("returned", [RETURNED["itself"], RETURNED["a view"]])
+def test_a_function_whose_results_have_any_length_may_use_its_buffer_again(returned):
+    function, spec = writing(np.zeros(2, np.int64), returned), Spec([None], tf.int64)
+    data = Dataset.range(6).map(function, output_signature=spec)
+    assert numbers(data.batch(3).unbatch()) == list(range(6))
+
+
 @pytest.mark.parametrize("wrapped", [tf.numpy_function, tf.py_function])
 def test_a_function_that_is_called_from_tensors_may_use_its_buffer_again(wrapped):
     function = writing(np.zeros(2, np.int64), lambda buffer: buffer)
@@ -129,3 +136,13 @@ def test_generators_of_scalars_need_no_copies():
     assert keeper((scalar, (scalar, scalar))) is None
     assert keeper({"a": scalar}) is not None
     assert keeper((scalar, Spec([2], tf.int64))) is not None
+
+
+def test_views_of_bytes_are_not_copied():
+    made = [np.frombuffer(b"abc", np.uint8)]
+    address = made[0].ctypes.data
+    assert [unshared(array) for array in made][0].ctypes.data == address  # noqa: RUF015 - as it is called
+    buffer = bytearray(b"abc")
+    (kept,) = [unshared(array) for array in [np.frombuffer(buffer, np.uint8)]]
+    buffer[0] = 0
+    assert kept.tobytes() == b"abc"

@@ -1,3 +1,6 @@
+from collections import OrderedDict
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,12 @@ from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operator import FailedRow
 
 HERE = Origin("train.py", 12)
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
 
 VALUES = [
     np.int64(5),
@@ -42,6 +51,37 @@ VALUES = [
     (np.int64(1),),
     (np.int64(1), np.arange(3)),
     {"a": np.int64(1)},
+    "t\u00e9xt",
+    "\ud800",
+    np.bytes_(b"text"),
+    np.array(b"text", object),
+    np.array("text", object),
+    np.array([b"a", b"b"], object),
+    [b"a", "b"],
+    [1, 2**40, 3],
+    [0.5, 1e300, 2],
+    [0.5, float("inf")],
+    [0.5, float("nan")],
+    [np.float64(0.5), 1.0],
+    [True, False],
+    [True, 2],
+    [],
+    [[1, 2], [3, 4]],
+    ([1, 2, 3], 4),
+    [5, 6],
+    (b"text", 5),
+    ("text", np.int64(5)),
+    {"a": 1, "b": [1, 2, 3]},
+    {"b": np.arange(3), "a": np.int64(1)},
+    {"b": np.arange(3), "c": np.int64(1)},
+    {"b": np.arange(3), "a": (np.int64(1), 2)},
+    {"a": np.int64(1), "b": np.arange(3), "c": 5},
+    ((1, b"x"), {"a": 2.5}),
+    ((1, b"x"), {"a": (2.5,)}),
+    ([1, b"x"], {"a": 2.5}),
+    Pair(np.int64(1), np.int64(2)),
+    OrderedDict(a=np.int64(1)),
+    range(2),
 ]
 SPECS = [
     tf.TensorSpec([], tf.int64),
@@ -59,6 +99,21 @@ SPECS = [
     (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int64)),
     (tf.TensorSpec([], tf.int64), tf.TensorSpec([3], tf.int64)),
     {"a": tf.TensorSpec([], tf.int64)},
+    tf.TensorSpec(None, tf.int64),
+    tf.TensorSpec(None, tf.string),
+    tf.TensorSpec([2], tf.string),
+    tf.TensorSpec([3], tf.float32),
+    tf.TensorSpec([2], tf.bool),
+    tf.TensorSpec([2, 2], tf.int32),
+    (tf.TensorSpec([3], tf.int32), tf.TensorSpec([], tf.int32)),
+    (tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.int64)),
+    {"a": tf.TensorSpec([], tf.int64), "b": tf.TensorSpec([None], tf.int64)},
+    (
+        (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.string)),
+        {"a": tf.TensorSpec([], tf.float32)},
+    ),
+    Pair(tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.int64)),
+    OrderedDict(a=tf.TensorSpec([], tf.int64)),
 ]
 
 
@@ -84,23 +139,25 @@ def test_results_in_a_block_are_those_of_single_elements(spec, option):
         function = trace(lambda x, value=value: value, elements_spec(), HERE, **options)
         in_block = outcome(lambda one=function: one.rows(elements).row(1))
         alone = outcome(lambda one=function: one.one(elements.row(1), 0))
-        assert repr(in_block) == repr(alone), value
+        function._results.ready = ReadyResults(None, casts=False)
+        converted = outcome(lambda one=function: one.one(elements.row(1), 0))
+        assert repr(in_block) == repr(alone) == repr(converted), value
 
 
 def test_numbers_and_arrays_of_the_spec_need_no_conversion():
     number, row = tf.TensorSpec([], tf.int64), tf.TensorSpec([3], tf.float32)
     for value in (np.int64(7), 7, np.array(7)):
-        (found,) = ReadyResults([number], None, casts=True).parts([value])
+        (found,) = ReadyResults(number, casts=True).parts([value])
         assert type(found) is np.int64
         assert found == 7
     made = np.ones(3, np.float32)
-    assert ReadyResults([row], None, casts=True).parts([made])[0].dtype == np.float32
-    pair = ReadyResults([number, number], (0, 1), casts=True)
+    assert ReadyResults(row, casts=True).parts([made])[0].dtype == np.float32
+    pair = ReadyResults((number, number), casts=True)
     assert pair.parts([(np.int64(1), np.int64(2))]) == [1, 2]
 
 
 def test_lengths_that_the_spec_leaves_open_may_differ():
-    ready = ReadyResults([tf.TensorSpec([2, None], tf.float32)], None, casts=True)
+    ready = ReadyResults(tf.TensorSpec([2, None], tf.float32), casts=True)
     for length in (0, 1, 5):
         (found,) = ready.parts([np.zeros((2, length), np.float32)])
         assert (type(found), found.shape) == (np.ndarray, (2, length))
@@ -115,9 +172,51 @@ def test_lengths_that_the_spec_leaves_open_may_differ():
 
 def test_what_others_can_write_to_is_copied():
     buffer = np.zeros(3, np.float32)
-    (found,) = ReadyResults([tf.TensorSpec([3], tf.float32)], None, casts=True).parts([buffer])
+    (found,) = ReadyResults(tf.TensorSpec([3], tf.float32), casts=True).parts([buffer])
     buffer[:] = 7
     assert found.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        ((tf.TensorSpec([], tf.int32), tf.TensorSpec([], tf.float32)), lambda: (1, 0.5)),
+        ({"a": tf.TensorSpec([], tf.string)}, lambda: {"a": "text"}),
+        (({"a": tf.TensorSpec([3], tf.int32)},), lambda: [{"a": [1, 2, 3]}]),
+        (
+            Pair(tf.TensorSpec([], tf.bool), tf.TensorSpec(None, tf.int64)),
+            lambda: Pair(True, np.arange(2)),
+        ),
+    ],
+)
+def test_structures_of_such_parts_need_no_conversion(spec, value):
+    assert ReadyResults(spec, casts=False).parts([value()]) is not None
+
+
+@pytest.mark.parametrize(
+    "wrapped", [lambda x: (x, 1), lambda x: {"a": x}, lambda x: ({"a": (x,)},)]
+)
+def test_arrays_in_structures_are_copied_only_if_others_can_write_to_them(wrapped):
+    buffer = np.zeros(3, np.float32)
+    spec = tf.nest.map_structure(tf.type_spec_from_value, wrapped(buffer))
+    ready, held = ReadyResults(spec, casts=True), wrapped(buffer)
+    found = ready.parts([held])[0]
+    buffer[:] = 7
+    assert found.tolist() == [0, 0, 0]
+    made = [wrapped(np.ones(3, np.float32))]
+    address = tf.nest.flatten(made)[0].ctypes.data
+    assert ready.parts(made)[0].ctypes.data == address
+    shared = wrapped(np.ones(3, np.float32))
+    assert ready.parts([shared])[0].ctypes.data != tf.nest.flatten(shared)[0].ctypes.data
+
+
+def test_a_result_that_needs_a_conversion_is_kept():
+    spec = {"a": tf.TensorSpec([3], tf.float32), "b": tf.TensorSpec([], tf.int32)}
+    held = [{"b": "text", "a": np.zeros(3, np.float32)}]
+    assert ReadyResults(spec, casts=True).parts(held) is None
+    (kept,) = held
+    assert kept["b"] == "text"
+    assert kept["a"].tolist() == [0, 0, 0]
 
 
 def test_an_element_that_does_not_fit_fails_at_its_place():

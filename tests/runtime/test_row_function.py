@@ -14,6 +14,7 @@ from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import plan_of
 from evenfeed.errors import InvalidArgumentError
+from evenfeed.runtime.functions import tracing
 from evenfeed.runtime.functions.row_function import trace
 from evenfeed.runtime.operator import FailedRow
 
@@ -339,6 +340,22 @@ def test_a_function_that_always_does_the_same_is_traced_once():
     column = np.arange(3)
     assert same.rows(block(column)).columns[0].tolist() == [0, 3, 6]
     assert others[0].rows(block(column)).columns[0].tolist() == [0, 4, 8]
+
+
+def test_a_function_that_does_not_trace_is_tried_once(monkeypatch):
+    tried = []
+    attempt = tracing._traced
+    monkeypatch.setattr(tracing, "_traced", lambda asked: tried.append(1) or attempt(asked))
+
+    def traced(number):
+        return trace(lambda x: tf.fill([x % 4], number), spec([], "int64"), HERE)
+
+    traced(7002)
+    found = traced(7002).rows(block(np.arange(3)))
+    assert [part.tolist() for part in found.columns[0]] == [[], [7002], [7002, 7002]]
+    assert len(tried) == 1
+    traced(7003)
+    assert len(tried) == 2
 
 
 def test_a_function_that_changes_something_is_traced_each_time():

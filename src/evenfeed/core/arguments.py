@@ -35,6 +35,17 @@ def count_or_none(value: Any, name: str) -> int | None:
     return None if value is None else whole_number(value, name)
 
 
+def check_synchronous(synchronous: Any, num_parallel_calls: Any) -> None:
+    """Raise if both arguments of `map` are given: they contradict each other."""
+    if synchronous and num_parallel_calls is not None:
+        raise ValueError(
+            described(
+                f"A synchronous map has no parallel calls, but num_parallel_calls is {num_parallel_calls}.",
+                fix="pass one of them.",
+            )
+        )
+
+
 def yes_or_no(value: Any, name: str) -> bool:
     """Return `value` as a bool. Anything else raises TypeError, because `bool("no")` is True."""
     if type(value) in (bool, np.bool_):

@@ -150,17 +150,29 @@ def fetched_apart(
 
     Calls `fetch` once for each place.
     """
-    order = np.argsort(which, kind="stable")
-    places, starts = np.unique(which[order], return_index=True)
+    # NumPy sorts 16 bits by radix.
+    small = which.astype(np.uint16) if len(which) and which.max() < 1 << 16 else which
+    order = np.argsort(small, kind="stable")
+    ordered = which[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
     groups = np.split(order, starts[1:])
-    pairs = zip(places.tolist(), groups, strict=True)
+    pairs = zip(ordered[starts].tolist(), groups, strict=True)
     blocks = [fetch(place, within[mine]) for place, mine in pairs]
-    return blocks[0] if len(blocks) == 1 else concatenated(blocks).gather(np.argsort(order))
+    if len(blocks) == 1:
+        return blocks[0]
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return concatenated(blocks).gather(back)
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> Block:
-    """Build a Block from elements given one by one."""
+    """Build a Block from elements given one by one. Single numbers may be NumPy scalars, single texts bytes."""
     return Block(tuple(stacked(parts) for parts in zip(*rows, strict=True)), len(rows))
+
+
+def of_parts(parts: Sequence[Any]) -> Block:
+    """Build a Block from elements of one part. Single numbers may be NumPy scalars, single texts bytes."""
+    return Block((stacked(parts),), len(parts))
 
 
 def stacked(parts: Sequence[Any]) -> Column:
@@ -169,6 +181,8 @@ def stacked(parts: Sequence[Any]) -> Column:
     if first is None:
         return None
     kinds = set(map(type, parts))
+    if bytes in kinds:
+        return _stacked_texts(parts, kinds)
     if not all(issubclass(kind, (np.ndarray, np.generic)) for kind in kinds):
         return list(parts)
     shape, dtype = first.shape, first.dtype
@@ -183,6 +197,24 @@ def stacked(parts: Sequence[Any]) -> Column:
     for index, part in enumerate(parts):
         column[index] = part[()] if part.ndim == 0 else part
     return column
+
+
+def _stacked_texts(parts: Sequence[Any], kinds: set[type]) -> Column:
+    if len(kinds) > 1:
+        return stacked([as_array(part) for part in parts])
+    column = np.empty(len(parts), dtypes.string)
+    column[:] = parts
+    return column
+
+
+def as_array(part: Any) -> Any:
+    """Return a part of an element as an array, if it is a NumPy scalar or bytes."""
+    if type(part) is bytes:
+        array = np.empty((), dtypes.string)
+        array[()] = part
+        return array
+    scalar: Any = part
+    return np.asarray(scalar) if isinstance(part, np.generic) else part
 
 
 def in_one_piece(column: Column) -> Column:

@@ -98,7 +98,9 @@ def constant_key(function: object) -> Hashable | None:
     found = [(name, names[name]) for name in used if name in names]
     modules = [(name, id(value)) for name, value in found if _is_library(value)]
     plain = [(name, value) for name, value in found if type(value) in _PLAIN]
-    if len(modules) + len(plain) < len(found) or not all(type(value) in _PLAIN for value in bound):
+    if len(modules) + len(plain) < len(found):
+        return None
+    if not all(type(value) in _PLAIN or _is_library(value) for value in bound):
         return None
     if any(name in _BUILTINS and name not in _HARMLESS and name not in names for name in used):
         return None

@@ -395,6 +395,6 @@ def _not_rectangular(value: Any) -> ValueError:
     return ValueError(
         described(
             f"{shortened(value)} is not rectangular: its parts have lengths {shortened(lengths)}.",
-            fix="pad the parts to one shape, or pass them as separate elements.",
+            fix="pad the parts to one shape, or pass evenfeed.ragged.constant(values).",
         )
     )

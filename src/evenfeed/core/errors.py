@@ -27,6 +27,8 @@ same three lines: what, at, fix.
 import pickle
 from typing import Any, Final, Self, cast
 
+import numpy as np
+
 from evenfeed.core.callsite import Origin, where_called
 
 OK: Final = 0
@@ -276,3 +278,28 @@ def zero_divisor() -> InvalidArgumentError:
     return InvalidArgumentError(
         "An integer is divided by 0.", fix="replace 0 first, for example with evenfeed.where."
     )
+
+
+_NUMPY: Any = (np.ndarray, np.generic)
+_PYTHON: Final = (float, list, tuple)
+
+
+def check_divisor(x: Any, y: Any) -> None:
+    """Raise if an integer is divided by an integer of the host that is 0. Lists are tensors."""
+    if _has_zero(y) and (type(x) is int or _has_integers(_as_array(x))):
+        raise zero_divisor()
+
+
+def _has_zero(y: Any) -> bool:
+    if type(y) is int:
+        return y == 0
+    numbers = _as_array(y)
+    return isinstance(numbers, _NUMPY) and numbers.dtype.kind in "iu" and not np.all(numbers)
+
+
+def _has_integers(x: Any) -> bool:
+    return x.dtype.kind in "iu" and x.size > 0
+
+
+def _as_array(value: Any) -> Any:
+    return np.asarray(value) if type(value) in _PYTHON else value

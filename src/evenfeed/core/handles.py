@@ -5,20 +5,14 @@ function for text or images is called with a handle, it records a kernel and ret
 kernels run on the elements before the compiled user function does.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, length_of
 from evenfeed.core.conversion import Array, is_tensor, to_array
-from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.gradients.followed_values import check_not_followed, followed, no_gradient
+from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.gradients.followed_values import check_not_followed, followed
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
@@ -26,168 +20,28 @@ from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
+from evenfeed.core.traced.kernel_stages import Computed, RowKernel, Stage, results_of
 
 if TYPE_CHECKING:
     from evenfeed.core.ragged import traced_ragged
     from evenfeed.core.text import traced_texts
+    from evenfeed.core.traced import traced_rows
 else:
     traced_ragged = LazyModule("evenfeed.core.ragged.traced_ragged")
+    traced_rows = LazyModule("evenfeed.core.traced.traced_rows")
     traced_texts = LazyModule("evenfeed.core.text.traced_texts")
 
 
-class Kernel(ABC):
-    """An evenfeed function on whole columns. Equal kernels compute the same results.
+def _operator(name: str) -> tuple[Any, Any]:
+    """Return both forms of an operator on numbers."""
 
-    Attributes:
-        stays_on_host: Whether results stay handles while only kernels use them.
-        takes_ragged: Whether arguments may be ragged tensors; others are tensors.
-    """
+    def method(part: "Handle", *others: object) -> Any:
+        return part.operated(name, part, *others)
 
-    stays_on_host: ClassVar[bool] = False
-    takes_ragged: ClassVar[bool] = False
+    def reflected(part: "Handle", other: object) -> Any:
+        return part.operated(name, other, part)
 
-    @abstractmethod
-    def specs(self, *given: Any) -> list[Any]:
-        """Return the specs of the results for one element, given the specs of the arguments."""
-
-    @abstractmethod
-    def run(self, *columns: Column) -> list[Column]:
-        """Return the result columns for all elements."""
-
-
-class RowKernel(Kernel):
-    """A kernel that works on one element at a time and has one result.
-
-    The result stays on the host while only kernels use it, whatever its shape.
-
-    """
-
-    stays_on_host: ClassVar[bool] = True
-
-    # Whether the result holds values of the first argument, and zeros: it then has a gradient.
-    moves_values: ClassVar[bool] = False
-
-    @abstractmethod
-    def spec(self, *given: TensorSpec) -> TensorSpec:
-        """Return the spec of the result for one element, given the specs of the arguments."""
-
-    @abstractmethod
-    def one(self, *parts: Array) -> Array:
-        """Return the result for one element."""
-
-    def differentiable(self, *parts: Any) -> Any:  # noqa: ARG002 - a contract
-        """Return the result for tensors that a tape follows, computed with operators and methods of the arrays.
-
-        Raises:
-            LookupError: The kernel has no gradient.
-        """
-        raise no_gradient()
-
-    @final
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        return [self.spec(*given)]
-
-    @final
-    def run(self, *columns: Column) -> list[Column]:
-        """Return the results as a list, because most are never stacked into one array."""
-        rows = Block(columns, length_of(columns[0])).cut_up()
-        return [[self.one(*rows.row(index)) for index in range(rows.length)]]
-
-
-@final
-@dataclass(frozen=True)
-class KernelCall:
-    """A kernel and the indices of its arguments, among the parts of the element and all earlier results."""
-
-    kernel: Kernel
-    parts: tuple[int, ...]
-
-
-@final
-class NewKernel(BaseException):
-    """The trace called a kernel that is not prepared yet, and must restart. Users never see it."""
-
-    def __init__(self, call: KernelCall) -> None:
-        super().__init__()
-        self.call = call
-
-
-@final
-class Computed(BaseException):
-    """JAX needs a part that is a handle as an array, so the trace must restart with an array. Users never see it."""
-
-    def __init__(self, part: int) -> None:
-        super().__init__()
-        self.part = part
-
-
-@final
-class Stage:
-    """The parts of the element and the kernel results that one trace may use, in the order of the calls.
-
-    Args:
-        calls: The kernel calls.
-        computable: Returns True if a part that is a handle could be an array.
-    """
-
-    def __init__(self, calls: Sequence[KernelCall], computable: Callable[[int], bool]) -> None:
-        self._calls = calls
-        self.computable = computable
-        self._results: Sequence[list[Any]] = ()
-        self._places: dict[int, int] = {}
-        self._called = 0
-
-    def prepare(self, own: Sequence[Any], results: Sequence[list[Any]]) -> None:
-        """Set the placeholders for the parts of the element, and for the results of each call."""
-        self._results = results
-        parts = [*own, *(part for made in results for part in made)]
-        pairs = enumerate(parts)
-        self._places = {id(part): place for place, part in pairs if part is not None}
-
-    def place(self, value: object) -> int | None:
-        """Return the index of the part that `value` stands for; None if it stands for none."""
-        return self._places.get(id(value))
-
-    def results(self, call: KernelCall) -> list[Any]:
-        """Return the placeholders for the results of a call."""
-        number, self._called = self._called, self._called + 1
-        if number == len(self._calls):
-            raise NewKernel(call)
-        if self._calls[number] != call:
-            raise TypeError(
-                "The function must call the same operations each time it is traced, but it did not."
-            )
-        return self._results[number]
-
-
-# The stage of the function that is being traced.
-STAGE: Final[ContextVar[Stage | None]] = ContextVar("STAGE", default=None)
-
-
-@contextmanager
-def on_stage(stage: Stage) -> Generator[None]:
-    """Trace a function on this stage, so that kernels find the parts of its element."""
-    token = STAGE.set(stage)
-    try:
-        yield
-    finally:
-        STAGE.reset(token)
-
-
-def stands_for_part(value: object) -> bool:
-    """Return True if `value` is a placeholder for a part of an element, in a function that is being traced."""
-    stage = STAGE.get()
-    return stage is not None and stage.place(value) is not None
-
-
-def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
-    """Return placeholders for the results of a kernel; None if a value is not a part of a traced element."""
-    stage = STAGE.get()
-    if stage is None:
-        return None
-    places = [stage.place(value) for value in values]
-    known = tuple(place for place in places if place is not None)
-    return stage.results(KernelCall(kernel, known)) if len(known) == len(places) else None
+    return method, reflected
 
 
 class Handle(StandIn):
@@ -252,19 +106,48 @@ class Handle(StandIn):
         return self._compared(other, equal=False)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._found(traced_texts.indexed(self, key)) if self.is_text else self._refuse()
+        self.want_array()
+        return self._found(traced_texts.indexed(self, key) if self.stands_for_tensor else None)
 
     def __add__(self, other: object) -> Any:
-        return self._found(traced_texts.added(self, other)) if self.is_text else self._refuse()
+        if not self.is_text:
+            return self.operated("add", self, other)
+        return self._found(traced_texts.added(self, other))
 
     def __radd__(self, other: object) -> Any:
-        return self._found(traced_texts.added(other, self)) if self.is_text else self._refuse()
+        if not self.is_text:
+            return self.operated("add", other, self)
+        return self._found(traced_texts.added(other, self))
+
+    def operated(self, name: str, *operands: object) -> Any:
+        """Return a placeholder for the result of an operator on numbers whose shape varies."""
+        return self._found(traced_rows.operated(name, self, *operands))
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Add what is known about the shape.
+
+        Raises:
+            ValueError: The shapes are not compatible.
+        """
+        if not self.stands_for_tensor:
+            self._refuse()
+        known = self.tensor_spec.shape
+        wanted = known.merge_with(shape)
+        if wanted.rank is None or (known.rank is not None and list(wanted) == list(known)):
+            return
+        found = traced_rows.ensured(self, wanted)
+        if self._stage is None or not isinstance(found, Handle):
+            self._refuse()
+        else:
+            self.index, self._spec = found.index, found._spec
+            self._stage.rename(self, found)
 
     def _refuse(self, *_: object) -> Any:
-        self._want_array()
+        self.want_array()
         raise TypeError("This part of the element has no value while the function is traced.")
 
-    def _want_array(self) -> None:
+    def want_array(self) -> None:
+        """Restart the trace with an array, if the part could be one."""
         if self._stage is not None and self._stage.computable(self.index):
             raise Computed(self.index)
 
@@ -273,7 +156,7 @@ class Handle(StandIn):
             return found
         # Python and libraries look up private names on any object; that does not mean they need an array.
         if not name.startswith("_") or name in ("__array__", "__jax_array__"):
-            self._want_array()
+            self.want_array()
         raise AttributeError(f"A part of the element has no {name!r} while the function is traced.")
 
     def _fact(self, name: str) -> Any:
@@ -287,13 +170,15 @@ class Handle(StandIn):
             return spec.dtype
         return tuple(spec.shape) if spec.shape.is_fully_defined() else None
 
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __lt__, __le__, __gt__, __ge__ = (_operator(name)[0] for name in ("lt", "le", "gt", "ge"))
+    __neg__, __abs__ = _operator("neg")[0], _operator("abs")[0]
+    __sub__, __rsub__ = _operator("sub")
+    __mul__, __rmul__ = _operator("mul")
+    __truediv__, __rtruediv__ = _operator("truediv")
     __hash__ = _refuse
     __bool__ = __str__ = __repr__ = __format__ = __len__ = __iter__ = _refuse
     __contains__ = __bytes__ = __int__ = __float__ = __index__ = _refuse
-    __neg__ = __pos__ = __abs__ = __invert__ = _refuse
-    __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
+    __pos__ = __invert__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
     __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _refuse
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _refuse
 
@@ -359,20 +244,3 @@ def _differentiable(kernel: RowKernel, *parts: Any) -> Any:
     places = kernel.one(numbers, *map(to_array, rest))
     moved = image.reshape(-1)[np.maximum(places, 1) - 1]
     return moved if places.all() else moved.at[places == 0].set(0)
-
-
-def text_of(contents: Array, name: str = "contents") -> bytes:
-    """Check that an argument is a scalar string, and return its bytes."""
-    if contents.dtype != dtypes.string:
-        raise TypeError(
-            described(f"{name} must be bytes, but got {contents.dtype.name}.", fix=_READ_IT)
-        )
-    if contents.ndim:
-        raise InvalidArgumentError(
-            f"`{name}` must be scalar, but got shape {list(contents.shape)}.",
-            fix="decode one image at a time, before calling batch.",
-        )
-    return cast("bytes", contents.item())
-
-
-_READ_IT = "pass the result of evenfeed.io.read_file, or bytes."

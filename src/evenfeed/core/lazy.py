@@ -16,6 +16,7 @@ from evenfeed.core.errors import described
 __all__ = [
     "LazyModule",
     "array_record",
+    "cloudpickle",
     "ctypes",
     "descriptor_pb2",
     "descriptor_pool",
@@ -126,6 +127,7 @@ if TYPE_CHECKING:
     from multiprocessing import spawn as multiprocessing_spawn
 
     import array_record.python.array_record_module as array_record  # pyright: ignore
+    import cloudpickle  # pyright: ignore
     import google_crc32c
     import orbax.checkpoint as orbax_checkpoint  # pyright: ignore
     import shtab
@@ -134,6 +136,7 @@ if TYPE_CHECKING:
     from PIL import Image as pil_image  # noqa: N813 - a module
 else:
     array_record = LazyModule("array_record.python.array_record_module")
+    cloudpickle = LazyModule("cloudpickle")
     ctypes = LazyModule("ctypes")
     descriptor_pb2 = LazyModule("google.protobuf.descriptor_pb2")
     descriptor_pool = LazyModule("google.protobuf.descriptor_pool")

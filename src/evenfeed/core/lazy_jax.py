@@ -8,6 +8,7 @@ backend.
 
 import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, final
@@ -16,6 +17,8 @@ import numpy as np
 
 from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
+from evenfeed.core.concurrency.forked_jax import fork
+from evenfeed.core.errors import check_divisor
 from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
@@ -24,7 +27,6 @@ from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
 from evenfeed.core.side_effects import here
 from evenfeed.core.sparse.variable_slices import assigning
-from evenfeed.core.tensor_types import check_divisor
 
 _EITHER_WAY: Final = [
     "add",
@@ -160,6 +162,43 @@ class _LazyJaxModule(LazyModule):
         if name == "config":  # one object, whose attributes are the settings
             self.__dict__[name] = value
         return value
+
+
+class _JaxInFork(_LazyJaxModule):
+    """A lazy JAX module in a fork: functions may be traced, but what would run raises."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name.startswith("_"):  # as __dict__, which the search for an attribute reads
+            return super().__getattribute__(name)
+        if (name in _RUNNING or self.__name__ != "jax") and _runs_at_once():
+            value = getattr(sys.modules[self.__name__], name)
+            if _is_computation(name, value):
+                fork.refuse()
+        return super().__getattribute__(name)
+
+
+_RUNNING: Final = {"device_put", "devices", "local_devices", "make_array_from_callback"}
+_OF_TYPES: Final = {"dtype", "issubdtype", "promote_types", "result_type", "iinfo", "finfo"}
+
+
+def _runs_at_once() -> bool:
+    """Return True if no function is being traced. A version of JAX that does not tell is left to its own errors."""
+    told: Any = getattr(sys.modules.get("jax._src.core"), "trace_state_clean", None)
+    return told is not None and told()
+
+
+def _is_computation(name: str, value: object) -> bool:
+    return callable(value) and not isinstance(value, type) and name not in _OF_TYPES
+
+
+def _after_fork() -> None:
+    modules: Any = (jax, jnp, jax_linalg, jax_special)
+    if fork.of is not None:
+        for module in modules:
+            module.__class__ = _JaxInFork  # costs nothing in processes that are not forks
+
+
+os.register_at_fork(after_in_child=_after_fork)  # runs after the one of `fork`
 
 
 def _text_of_tracer(tracer: Any) -> str:

@@ -6,6 +6,7 @@ would return float64 for `uint8 / 255` and float16 for `exp(uint8)`. `PromotingT
 ufuncs and methods.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import Any, Final, TypeAlias, final
@@ -35,6 +36,14 @@ _BOOL, _WHOLE, _FLOAT, _COMPLEX = range(4)
 _PYTHON: Final[dict[type, int]] = {bool: _BOOL, int: _WHOLE, float: _FLOAT, complex: _COMPLEX}
 _DEFAULTS: Final = (dtypes.bool, dtypes.int32, dtypes.float32, dtypes.complex64)
 _WIDE_DEFAULTS: Final = (dtypes.bool, dtypes.int64, dtypes.float64, dtypes.complex128)
+
+
+def is_narrowed(tensor: Any, dtype: DType) -> bool:
+    """Return True if a JAX array may hold 64 bits of this dtype in 32, because JAX runs with 32."""
+    jax = sys.modules.get("jax")
+    if jax is None or not isinstance(tensor, jax.Array) or jax.config.jax_enable_x64:
+        return False
+    return NARROWER.get(dtype) == tensor.dtype
 
 
 def is_number(kind: type) -> bool:

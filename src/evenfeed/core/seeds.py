@@ -22,7 +22,7 @@ import numpy as np
 
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.lazy import hashlib, random
-from evenfeed.core.random_bits import words_at
+from evenfeed.core.randomness.random_bits import words_at
 
 OperationSeed: TypeAlias = tuple[int, int]
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import (
     Callable,
-    Iterator,
     Mapping,
     MappingView,
     MutableMapping,
@@ -115,7 +114,7 @@ def pack(structure: object, leaves: Sequence[Any], rules: Rules) -> Any:
                 fix="pass as many values as nest.flatten(structure) returns.",
             )
         )
-    return _packed(structure, iter(leaves), rules)
+    return packer(structure, rules)(leaves)
 
 
 def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
@@ -124,11 +123,18 @@ def packer(structure: object, rules: Rules) -> Callable[[Sequence[Any]], Any]:
     if branch is None:
         return lambda leaves: leaves[0]
     if not any(is_branch(part, rules) for part in branch.parts):
-        return branch.rebuild
+        plain = cast("dict[Any, Any]", structure) if type(structure) is dict else None
+        return branch.rebuild if plain is None else _dict_packer(plain)
     ends = list(accumulate(len(flatten(part, rules)) for part in branch.parts))
     slices = list(map(slice, [0, *ends], ends))
     parts = list(zip([packer(part, rules) for part in branch.parts], slices, strict=True))
     return lambda leaves: branch.rebuild([pack_part(leaves[own]) for pack_part, own in parts])
+
+
+def _dict_packer(structure: dict[Any, Any]) -> Callable[[Sequence[Any]], Any]:
+    keys = sorted(structure)
+    places = [(key, keys.index(key)) for key in structure]
+    return lambda leaves: {key: leaves[place] for key, place in places}
 
 
 def map_structure(
@@ -198,13 +204,6 @@ class _Drawn(str):
 
     def __repr__(self) -> str:
         return str(self)
-
-
-def _packed(structure: object, leaves: Iterator[Any], rules: Rules) -> Any:
-    branch = opened(structure, rules)
-    if branch is None:
-        return next(leaves)
-    return branch.rebuild([_packed(part, leaves, rules) for part in branch.parts])
 
 
 _Difference: TypeAlias = tuple[str, type[Exception], str]

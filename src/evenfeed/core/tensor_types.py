@@ -14,7 +14,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError, described, zero_divisor
+from evenfeed.core.errors import InvalidArgumentError, check_divisor, described
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
@@ -54,17 +54,6 @@ class _Trial(threading.local):
 
 
 trial: Final = _Trial()
-_NUMPY: Any = (np.ndarray, np.generic)
-
-
-def check_divisor(x: Any, y: Any) -> None:
-    """Raise if an integer is divided by an integer of the host that is 0. NumPy and JAX return some number."""
-    if type(y) is int:
-        has_zero = y == 0
-    else:
-        has_zero = isinstance(y, _NUMPY) and y.dtype.kind in "iu" and not np.all(y)
-    if has_zero and (type(x) is int or (x.dtype.kind in "iu" and x.size > 0)):
-        raise zero_divisor()
 
 
 def _dividing(name: str) -> Any:
@@ -78,7 +67,7 @@ def _dividing(name: str) -> Any:
         return by_numpy(tensor, other)
 
     def reflected_operator(tensor: "HostTensor", other: Any) -> Any:
-        if type(other) is int and not trial.is_on:
+        if not trial.is_on:
             check_divisor(other, tensor)
         return reflected(tensor, other)
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number
-from evenfeed.core.errors import InvalidArgumentError, UnknownError, described
+from evenfeed.core.conversion import to_component
+from evenfeed.core.errors import InvalidArgumentError, UnknownError, described, shortened
 from evenfeed.core.lazy import sqlite3
-from evenfeed.core.specs import TensorSpec, type_spec_from_value
-from evenfeed.core.structure import DATA, flatten, map_structure
+from evenfeed.core.specs import TensorSpec, spec_of, type_spec_from_value
+from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.dataset.file_readers import TFRecordDataset
 from evenfeed.formats.bytes.filesystems import matching_paths
@@ -24,6 +25,7 @@ from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.checking import AssertCardinality
 
 _ALL: Final = 2**63 - 1
+_RECORDS: Final = TensorSpec([None], dtypes.string)
 
 
 @final
@@ -60,14 +62,19 @@ def group_by_reducer(
     """
 
     def reduced(key: Any, group: Dataset) -> Dataset:
-        state = group.reduce(reducer.init_func(key), reducer.reduce_func)
+        state = reducer.init_func(key)
+        if group.cardinality() == 0:  # asks for the spec: the shape of the state may change
+            states = group.scan(state, lambda *given: (reducer.reduce_func(*given), given[0]))
+            if states.element_spec != spec_of(state):
+                return states.map(reducer.finalize_func)
+        state = group.reduce(state, reducer.reduce_func)
         parts = state if isinstance(state, tuple) else (state,)
         return Dataset.from_tensors(reducer.finalize_func(*parts))
 
     return lambda dataset: dataset.group_by_window(key_func, reduced, window_size=_ALL)
 
 
-def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
+def from_list(elements: Any, name: str | None = None) -> Dataset:
     """Create a dataset of the elements of a list, which may be structures.
 
     Examples:
@@ -75,8 +82,9 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
         >>> [int(x["a"]) for x in tf.data.experimental.from_list([{"a": 1}, {"a": 2}])]
         [1, 2]
     """
-    if not elements:
-        raise ValueError(described("The list is empty.", fix="pass at least one element."))
+    if not isinstance(elements, Sequence) or not elements:
+        what = f"A list of elements is needed, but got {shortened(elements)}."
+        raise ValueError(described(what, fix="pass a list of at least one element."))
     specs = [map_structure(type_spec_from_value, element, rules=DATA) for element in elements]
 
     def common(*each: Any) -> Any:
@@ -93,9 +101,17 @@ def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
         return found
 
     signature = map_structure(common, *specs, rules=DATA)
+    if all(_has_one_shape(spec) for spec in flatten(signature, DATA)):
+        rows = [[to_component(part) for part in flatten(element, DATA)] for element in elements]
+        columns = [np.stack(column) for column in zip(*rows, strict=True)]
+        return Dataset.from_tensor_slices(pack(signature, columns, DATA))
     kept = list(elements)
     dataset = Dataset.from_generator(lambda: iter(kept), output_signature=signature, name=name)
     return Dataset(AssertCardinality(plan_of(dataset), len(kept)))
+
+
+def _has_one_shape(spec: Any) -> bool:
+    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
 
 
 def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Callable[[Dataset], Dataset]:
@@ -153,11 +169,23 @@ def parse_example_dataset(
         >>> [x["a"].tolist() for x in tf.data.Dataset.from_tensors([b"", b""]).apply(parse)]
         [[7, 7]]
     """
-    return lambda dataset: dataset.map(
-        lambda records: parse_example(records, features),
-        num_parallel_calls=num_parallel_calls,
-        deterministic=deterministic,
-    )
+
+    def parsed(dataset: Dataset) -> Dataset:
+        spec: Any = dataset.element_spec
+        if not isinstance(spec, TensorSpec) or not _RECORDS.is_compatible_with(spec):
+            raise TypeError(
+                described(
+                    f"parse_example_dataset needs vectors of text, but the elements are {spec}.",
+                    fix="call batch on a dataset of records first.",
+                )
+            )
+        return dataset.map(
+            lambda records: parse_example(records, features),
+            num_parallel_calls=num_parallel_calls,
+            deterministic=deterministic,
+        )
+
+    return parsed
 
 
 def make_batched_features_dataset(

@@ -59,7 +59,11 @@ class Dataset(
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> NoReturn:
+        def __getattr__(self, name: str) -> Any:
+            if name in dir(
+                type(self)
+            ):  # a property whose user function raised an AttributeError: raise that one
+                return object.__getattribute__(self, name)
             _missing(self, f"{type(self).__name__!r} object", name)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Concatenate, ParamSpec, final
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import compression_type_of, whole_number
 from evenfeed.core.callsite import where_called
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, described, shortened
+from evenfeed.core.iteration import Iterator
 from evenfeed.core.specs import TensorSpec
 from evenfeed.dataset import Dataset
 from evenfeed.dataset.face import plans_of
@@ -325,4 +326,11 @@ def get_structure(dataset_or_iterator: Any) -> Any:
         >>> tf.data.experimental.get_structure(tf.data.Dataset.range(3))
         TensorSpec(shape=(), dtype=tf.int64, name=None)
     """
+    if not isinstance(dataset_or_iterator, (Dataset, Iterator)):
+        raise TypeError(
+            described(
+                f"A dataset or an iterator is needed, but got {shortened(dataset_or_iterator)}.",
+                fix="pass a Dataset, or what iter(dataset) returns.",
+            )
+        )
     return dataset_or_iterator.element_spec

@@ -5,10 +5,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import count_or_none, whole_number, yes_or_no
+from evenfeed.core.arguments import check_synchronous, count_or_none, whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array, to_component
-from evenfeed.core.random_bits import DrawsForElements
+from evenfeed.core.randomness.random_bits import DrawsForElements
 from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
 from evenfeed.core.tensor_types import host_tensor
@@ -33,14 +33,15 @@ from evenfeed.plan.elementwise import (
     widened,
 )
 from evenfeed.plan.flattening import FlatMap, Interleave, usual_cycle_length
+from evenfeed.plan.node import Node
 from evenfeed.runtime.build import build
 from evenfeed.runtime.elements import ElementIterator
-from evenfeed.runtime.functions.captured_parts import captured, without_parts
 from evenfeed.runtime.functions.drawing import NOT_TRACED, Source, drawing, drawing_inside
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import of_any_rank
 from evenfeed.runtime.functions.row_function import RowFunction, trace
 from evenfeed.runtime.functions.single_steps import folded, single_step
+from evenfeed.runtime.functions.staging.captured_parts import captured, without_parts
 from evenfeed.runtime.peek import Beginning, BehindState
 from evenfeed.runtime.processes.portable import check_alone, check_portable
 
@@ -81,7 +82,7 @@ class Functions(Face):
                 element by element. With `processes`, the number of processes; one per core by default.
             deterministic: False lets results arrive out of order, if several elements are processed
                 concurrently and only batches, `prefetch` and `with_options` follow.
-            synchronous: Accepted for compatibility; ignored.
+            synchronous: Accepted for compatibility; not together with `num_parallel_calls`.
             use_unbounded_threadpool: Accepted for compatibility; ignored.
             name: Accepted for compatibility; ignored.
             vectorize: False runs the function element by element, on NumPy values.
@@ -99,7 +100,8 @@ class Functions(Face):
             >>> [int(x) for x in numbers]
             [1, 1, 2, 6, 24]
         """
-        del synchronous, use_unbounded_threadpool, name
+        del use_unbounded_threadpool, name
+        check_synchronous(synchronous, num_parallel_calls)
         settings: dict[str, Any] = {"vectorize": vectorize, "output_signature": output_signature}
         settings |= {"processes": processes}
         if (filled := captured(self._plan, map_func)) is not None:
@@ -199,6 +201,8 @@ class Functions(Face):
             [0, 1, 2]
         """
         del name
+        if (filled := captured(self._plan, predicate)) is not None:
+            return dataset_of(filled[0]).take_while(filled[1]).map(without_parts)
         return dataset_of(TakeWhile(self._plan, self._traced(predicate, "testing", returns=_BOOL)))
 
     def flat_map(self, map_func: Callable[..., "Dataset"], name: str | None = None) -> "Dataset":
@@ -215,7 +219,7 @@ class Functions(Face):
             [0, 0, 1]
         """
         del name
-        return dataset_of(FlatMap(self._plan, self._inner(map_func)))
+        return dataset_of(FlatMap(*self._inner(map_func, "flat_map")))
 
     def interleave(
         self,
@@ -253,8 +257,7 @@ class Functions(Face):
         block = 1 if block_length is None else whole_number(block_length, "block_length")
         return dataset_of(
             Interleave(
-                self._plan,
-                self._inner(map_func),
+                *self._inner(map_func, "interleave"),
                 cycle_length=cycle,
                 block_length=block,
                 num_parallel_calls=debug_mode.calls_at_a_time(calls),
@@ -379,9 +382,12 @@ class Functions(Face):
                 return traced
             state = common
 
-    def _inner(self, function: Callable[..., Any]) -> InnerDatasets:
+    def _inner(self, function: Callable[..., Any], method: str) -> tuple[Node, InnerDatasets]:
+        """Return the elements that a function makes datasets from, and the function."""
+        if (filled := captured(self._plan, function)) is not None:
+            return dataset_of(filled[0])._inner(filled[1], method)
         traced = self._traced(function, "creating a dataset from", returns_values=True)
-        return InnerDatasets(traced, self.element_spec, partial(plan_made, "flat_map"))
+        return self._plan, InnerDatasets(traced, self.element_spec, partial(plan_made, method))
 
 
 def _itself(spec: Any) -> Any:

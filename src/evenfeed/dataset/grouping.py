@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arguments import (
-    whole_number,
-    yes_or_no,
-)
+from evenfeed.core.arguments import whole_number, yes_or_no
 from evenfeed.core.errors import described
 from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import TensorShape
@@ -19,6 +16,7 @@ from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.sparse.sparse_tensors import sparse_row
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
 from evenfeed.plan.elementwise import Map
@@ -327,7 +325,7 @@ class Grouping(Face):
 
 
 def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
-    return plan_made("group_by_window", reduce_func(np.int64(key), dataset_of(group)))
+    return plan_made("group_by_window", reduce_func(host_tensor(np.int64(key)), dataset_of(group)))
 
 
 def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
@@ -376,7 +374,9 @@ def _common_spec(plan: Node, other: Node | None) -> Any:
 def _size_of_group(window_size: int, window_size_func: Callable[..., Any] | None, key: int) -> int:
     if window_size_func is None:
         return window_size
-    return whole_number(window_size_func(np.int64(key)), "the result of window_size_func")
+    return whole_number(
+        window_size_func(host_tensor(np.int64(key))), "the result of window_size_func"
+    )
 
 
 def _bucket_of(buckets: Buckets, length_func: Callable[..., Any], *element: Any) -> Any:

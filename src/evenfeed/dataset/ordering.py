@@ -1,6 +1,6 @@
 """Methods that select or reorder elements: repeat, take, skip, shard, shuffle, prefetch, ignore_errors."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenfeed.core.arguments import (
     whole_number,
@@ -12,6 +12,7 @@ from evenfeed.plan.checking import IgnoreErrors, Unique
 from evenfeed.plan.combining import Concatenate
 from evenfeed.plan.elementwise import Enumerate
 from evenfeed.plan.ordering import SHARD_HINT, HintedShard, Repeat, Shard, Shuffle, Skip, Take
+from evenfeed.plan.templates import as_part, counted_by_part
 from evenfeed.runtime.live_state import Ignored, ignored_in
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Ordering(Face):
             [0, 1, 0, 1]
         """
         del name
-        return dataset_of(Repeat(self._plan, -1 if count is None else whole_number(count, "count")))
+        return dataset_of(Repeat(self._plan, -1 if count is None else _count(count)))
 
     def take(self, count: int, name: str | None = None) -> "Dataset":
         """Keep the first `count` elements.
@@ -53,7 +54,7 @@ class Ordering(Face):
             [0, 1]
         """
         del name
-        return dataset_of(Take(self._plan, whole_number(count, "count")))
+        return dataset_of(Take(self._plan, _count(count)))
 
     def skip(self, count: int, name: str | None = None) -> "Dataset":
         """Skip the first `count` elements.
@@ -68,7 +69,7 @@ class Ordering(Face):
             [3, 4]
         """
         del name
-        return dataset_of(Skip(self._plan, whole_number(count, "count")))
+        return dataset_of(Skip(self._plan, _count(count)))
 
     def shard(self, num_shards: int, index: int, name: str | None = None) -> "Dataset":
         """Keep every `num_shards`-th element, starting at `index`.
@@ -233,3 +234,9 @@ class Ordering(Face):
             [('/none.tfrecord', None, 'NotFoundError')]
         """
         return ignored_in(self._plan)
+
+
+def _count(value: Any) -> int:
+    """Return a count of elements, which may be a placeholder for a part of an element."""
+    found = counted_by_part(as_part(value))
+    return whole_number(value, "count") if found is None else found

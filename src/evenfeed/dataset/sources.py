@@ -20,7 +20,13 @@ from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Take
 from evenfeed.plan.sources import FromGenerator, Range, Tensor, TensorSlice, signature_of
-from evenfeed.plan.templates import PartHandle, counted_parts, sliced_parts, whole_parts
+from evenfeed.plan.templates import (
+    PartHandle,
+    as_part,
+    counted_parts,
+    sliced_parts,
+    whole_parts,
+)
 from evenfeed.plan.windows import DatasetBatch, DatasetLike, DatasetSpec, ElementValue
 
 if TYPE_CHECKING:
@@ -55,7 +61,7 @@ class Sources(Face):
                 )
             )
         kind = dtypes.as_dtype(output_type)
-        given: tuple[Any, ...] = args
+        given: list[Any] = list(map(as_part, args))
         numbers: list[Any] = [
             arg if isinstance(arg, PartHandle) else whole_number(arg, "an argument of range")
             for arg in given
@@ -328,7 +334,7 @@ def zipped(structure: Any) -> "Dataset":
 
 def _element(value: object) -> tuple[Any, list[Any]]:
     """Return the structure of `value` and its components."""
-    return value, [_part(leaf) for leaf in _leaves(value)]
+    return value, [_part(as_part(leaf)) for leaf in _leaves(value)]
 
 
 def _part(leaf: object) -> Any:
@@ -340,7 +346,7 @@ def _part(leaf: object) -> Any:
 
 def _rows(value: object) -> tuple[Any, list[Any]]:
     """Return the structure of `value` and its components."""
-    return value, [None if leaf is None else _row_parts(leaf) for leaf in _leaves(value)]
+    return value, [None if leaf is None else _row_parts(as_part(leaf)) for leaf in _leaves(value)]
 
 
 def _row_parts(leaf: object) -> Any:

@@ -22,6 +22,26 @@ SELECTION: Final = NodeFacts(
 )
 
 
+@final
+class OpenCount(int):
+    """A count that depends on the element from which a dataset is made, in a plan with holes (`plan/templates.py`).
+
+    Attributes:
+        source: The part of the element.
+        maker: Identifies the function that makes the dataset.
+    """
+
+    source: int
+    maker: object
+
+    @classmethod
+    def of(cls, source: int, maker: object) -> "OpenCount":
+        """Return the count for a part. As an int it is 1, which no check rejects."""
+        made = cls(1)
+        made.source, made.maker = source, maker
+        return made
+
+
 @dataclass(frozen=True)
 class _Counted(SameElements):
     """Selects elements by position, so that its size is a function of the child's size."""
@@ -37,12 +57,21 @@ class _Counted(SameElements):
         return self.size_of(self.child.size)
 
 
-@final
 @dataclass(frozen=True)
-class Repeat(_Counted):
-    """Repeats the child `count` times; infinitely if the count is negative."""
+class _CountedByArgument(_Counted):
+    """Selects elements by a count that the user passes."""
 
     count: int
+
+    @property
+    def size(self) -> int:
+        return UNKNOWN if isinstance(self.count, OpenCount) else super().size
+
+
+@final
+@dataclass(frozen=True)
+class Repeat(_CountedByArgument):
+    """Repeats the child `count` times; infinitely if the count is negative."""
 
     def size_of(self, size: int) -> int:
         if self.count == 0 or size == 0:
@@ -62,10 +91,8 @@ class Repeat(_Counted):
 
 @final
 @dataclass(frozen=True)
-class Take(_Counted):
+class Take(_CountedByArgument):
     """Keeps the first `count` elements; all if the count is negative."""
-
-    count: int
 
     def size_of(self, size: int) -> int:
         if self.count < 0 or size == UNKNOWN:
@@ -75,12 +102,10 @@ class Take(_Counted):
 
 @final
 @dataclass(frozen=True)
-class Skip(_Counted):
+class Skip(_CountedByArgument):
     """Skips the first `count` elements; all if the count is negative."""
 
     FACTS: ClassVar[NodeFacts] = replace(SELECTION, prefers_positions=True)
-
-    count: int
 
     def size_of(self, size: int) -> int:
         if self.count < 0:

@@ -244,8 +244,9 @@ def _kind(structure: object) -> type:
 
 
 def _unlike(structure: object, value: object) -> str:
+    got = shortened(value) if opened(value, DATA) is None else outline(value, DATA)
     return described(
-        f"Expected the structure {outline(structure, DATA)}, but got {shortened(value)}.",
+        f"Expected the structure {outline(structure, DATA)}, but got {got}.",
         fix="use the same nesting, keys and container types.",
     )
 

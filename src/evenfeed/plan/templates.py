@@ -1,13 +1,20 @@
 """Plans with holes: what a function that makes datasets returns for a placeholder of an element.
 
-A `Held` node whose columns are holes stands for the elements that the parts of an element give it.
+A `Held` node whose columns are holes stands for the elements that the parts of an element give it. Functions may be nested:
+the `maker` of placeholders and holes says to which of them the element belongs.
+
+A function that computes with the parts is traced. What it computes, and passes to a method of a dataset, counts as a part.
 """
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from evenfeed.core import dtypes
+from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
@@ -18,7 +25,7 @@ from evenfeed.formats.bytes.filesystems import paths_in
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.combining import Zip
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat
+from evenfeed.plan.ordering import OpenCount, Repeat, Skip, Take
 from evenfeed.plan.windows import DatasetSpec, Held
 
 
@@ -29,10 +36,42 @@ class PartHandle(Handle):
     A function that looks at it needs each element. It cannot catch the exception, and go on without the value.
     """
 
-    __slots__ = ()
+    __slots__ = ("maker",)
 
-    def _want_array(self) -> None:
+    def __init__(self, index: int, spec: TypeSpec, maker: object) -> None:
+        super().__init__(index, None, spec)
+        self.maker = maker
+
+    def want_array(self) -> None:
         raise ProbeAbandoned("it uses the value of a part")
+
+
+class TakesParts(ABC):
+    """Gives placeholders for what a traced function computes, and passes to the methods of datasets."""
+
+    @abstractmethod
+    def part_for(self, value: object) -> PartHandle | None:
+        """Return the placeholder for a value; None if the function does not compute it from its element."""
+
+
+_TAKING: Final[ContextVar[TakesParts | None]] = ContextVar("_TAKING", default=None)
+
+
+@contextmanager
+def taking_parts(taker: TakesParts | None) -> Generator[None]:
+    """Let `as_part` ask `taker` in this context, or nobody."""
+    token = _TAKING.set(taker)
+    try:
+        yield
+    finally:
+        _TAKING.reset(token)
+
+
+def as_part(value: Any) -> Any:
+    """Return the placeholder for a value that a traced function computes from its element; any other value unchanged."""
+    taker = _TAKING.get()
+    found = None if taker is None else taker.part_for(value)
+    return value if found is None else found
 
 
 @final
@@ -83,19 +122,38 @@ class RowsOfFile:
 Hole: TypeAlias = RowsOf | Whole | Counting | RowsOfFile
 
 
-def placeholder(index: int, spec: TypeSpec) -> Any:
+@final
+@dataclass(frozen=True)
+class Template:
+    """All datasets that a function makes.
+
+    Attributes:
+        plan: The plan with holes.
+        compute: Computes the parts that the holes name from the elements; None if they are the parts of an element.
+    """
+
+    plan: Node
+    compute: Callable[[Block], Block] | None = None
+
+
+def placeholder(index: int, spec: TypeSpec, maker: object) -> Any:
     """Return the placeholder for a part with this spec: a Dataset for a dataset, and None for None.
+
+    Args:
+        index: The number of the part.
+        spec: Its spec.
+        maker: Identifies the function that gets it.
 
     Raises:
         TypeError: The part is of another kind, which a function could tell from its placeholder.
     """
     match spec:
         case TensorSpec():
-            return PartHandle(index, None, spec)
+            return PartHandle(index, spec, maker)
         case NoneTensorSpec():
             return None
         case DatasetSpec(element_spec=TensorSpec() as rows) if spec.shape.rank == 0:
-            return spec.made_of(Held(rows, (_hole(RowsOf(index)),), UNKNOWN))
+            return spec.made_of(Held(rows, (_hole(RowsOf(index)),), UNKNOWN, maker=maker))
         case _:
             raise TypeError(f"There is no placeholder for {spec}.")
 
@@ -114,7 +172,8 @@ def sliced_parts(structure: Any, values: list[Any]) -> Node | None:
     specs = [TensorSpec(_shape(value)[1:], value.dtype) for value in values]
     holes = tuple(_hole(RowsOf(_source(value))) for value in values)
     length = lengths.pop()
-    return Held(pack(structure, specs, DATA), holes, UNKNOWN if length is None else length)
+    count = UNKNOWN if length is None else length
+    return Held(pack(structure, specs, DATA), holes, count, maker=_maker(values))
 
 
 def whole_parts(structure: Any, values: list[Any]) -> Node | None:
@@ -123,7 +182,7 @@ def whole_parts(structure: Any, values: list[Any]) -> Node | None:
         return None
     specs = [TensorSpec(_shape(value), value.dtype) for value in values]
     holes = tuple(_hole(Whole(_source(value))) for value in values)
-    return Held(pack(structure, specs, DATA), holes, 1)
+    return Held(pack(structure, specs, DATA), holes, 1, maker=_maker(values))
 
 
 def counted_parts(numbers: list[Any], dtype: DType) -> Node | None:
@@ -133,7 +192,21 @@ def counted_parts(numbers: list[Any], dtype: DType) -> Node | None:
     bounds = [_bound(number) for number in numbers]
     start, stop = bounds[:2] if len(bounds) > 1 else (0, bounds[0])
     counting = Counting(start, stop, bounds[2] if len(bounds) > 2 else 1, dtype)
-    return Held(TensorSpec([], dtype), (_hole(counting),), UNKNOWN)
+    return Held(TensorSpec([], dtype), (_hole(counting),), UNKNOWN, maker=_maker(numbers))
+
+
+def counted_by_part(count: Any) -> OpenCount | None:
+    """Return a count of elements that is a placeholder; None if it is none."""
+    if not isinstance(count, PartHandle):
+        return None
+    _bound(count)
+    return OpenCount.of(count.index, count.maker)
+
+
+def open_count(node: Node) -> OpenCount | None:
+    """Return the count of a node, if it depends on the element."""
+    count = node.count if isinstance(node, Repeat | Take | Skip) else None
+    return count if isinstance(count, OpenCount) else None
 
 
 def part_of_file(filenames: Any, kind: Callable[[str], DataFile], spec: Any) -> Node | None:
@@ -150,12 +223,12 @@ def part_of_file(filenames: Any, kind: Callable[[str], DataFile], spec: Any) -> 
         return None
     if path.tensor_spec != TensorSpec([], dtypes.string):
         raise TypeError("The path of a file must be a single text.")
-    return Held(spec, (_hole(RowsOfFile(path.index, like)),), UNKNOWN)
+    return Held(spec, (_hole(RowsOfFile(path.index, like)),), UNKNOWN, maker=path.maker)
 
 
-def file_hole(template: Node) -> RowsOfFile | None:
+def file_hole(template: Template) -> RowsOfFile | None:
     """Return the file that each dataset reads; None if there is none."""
-    holes = [hole for node in template.walk() for hole in holes_of(node)]
+    holes = [hole for node in template.plan.walk() for hole in holes_of(node)]
     return next((hole for hole in holes if isinstance(hole, RowsOfFile)), None)
 
 
@@ -188,13 +261,32 @@ def size_seen(plan: Node) -> int:
     Raises:
         ProbeAbandoned: It depends on the element.
     """
-    if plan.size < 0 and any(map(holes_of, plan.walk())):
+    if plan.size < 0 and any(map(depends_on_element, plan.walk())):
         raise ProbeAbandoned("it uses the number of elements of a dataset")
     return plan.size
 
 
 def _hole(hole: Hole) -> Any:
     return hole  # a column of Held, whose type names only real columns
+
+
+def depends_on_element(node: Node) -> bool:
+    """Return True if a node has holes, or a count that is a part of the element."""
+    return bool(holes_of(node)) or open_count(node) is not None
+
+
+def is_made_by(node: Node, maker: object) -> bool:
+    """Return True unless a node depends on the parts of another function's element."""
+    if (count := open_count(node)) is not None:
+        return count.maker is maker
+    return not holes_of(node) or (isinstance(node, Held) and node.maker is maker)
+
+
+def _maker(values: list[Any]) -> object:
+    makers = {id(value.maker): value.maker for value in values if isinstance(value, PartHandle)}
+    if len(makers) > 1:
+        raise TypeError("The parts belong to the elements of several functions.")
+    return next(iter(makers.values()))
 
 
 def _is_part(value: object) -> bool:

@@ -243,6 +243,8 @@ class Held(Node):
     spec: Any
     columns: tuple[Array | list[Any] | None, ...]
     length: int
+    _: KW_ONLY
+    maker: object = field(default=None, compare=False, repr=False)  # see plan/templates.py
 
     @property
     def element_spec(self) -> Any:

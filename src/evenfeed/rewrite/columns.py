@@ -3,10 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.structure import DATA, flatten, pack
+from evenfeed.formats.reader import PartRead
+from evenfeed.plan.files import Files
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node, with_own_children
 from evenfeed.plan.sources import TensorSlice
@@ -18,10 +22,11 @@ Columns: TypeAlias = Sequence[tuple[slice, ...] | None]
 def with_columns(plan: Node, columns: Columns) -> Node | None:
     """Return a plan of batches whose rows have only some columns.
 
-    It cuts the arrays in memory, or mapped from files, that rows are taken from: as views, without copying.
+    It cuts the arrays in memory, or mapped from files, that rows are taken from: as views, without copying. So it cuts
+    the columns of tables in files: a process decodes a column of a Parquet file as a whole, but keeps its part.
 
     Returns:
-        The plan; None if a transformation may look at the other columns, or rows are not taken from arrays.
+        The plan; None if a transformation may look at the other columns, or rows are not taken from arrays or tables.
     """
     if all(part is None for part in columns):
         return None
@@ -38,6 +43,8 @@ def _cut(columns: Columns, node: Node) -> Node | None:
     """Return a plan of rows with only some columns."""
     if isinstance(node, TensorSlice):
         return _of_arrays(columns, node)
+    if isinstance(node, Files):
+        return _of_tables(columns, node)
     facts = node.facts
     if not (facts.by_position or facts.same_elements) or _stores(node):
         return None
@@ -58,3 +65,31 @@ def _of_arrays(columns: Columns, node: TensorSlice) -> Node | None:
         return None
     cut = [array if part is None else array[(slice(None), *part)] for array, part in pairs]
     return replace(node, arrays=cut)
+
+
+def _of_tables(columns: Columns, node: Files) -> Node | None:
+    spec = cast("dict[str, Any] | TypeSpec", node.spec)
+    if not isinstance(spec, dict):
+        return None
+    pairs = list(zip(flatten(spec, DATA), columns, strict=True))
+    if not all(_can_be_cut(*pair) for pair in pairs):
+        return None
+    rest, wanted = iter(columns), dict[str, tuple[PartRead, ...]]()
+    for name in sorted(spec):
+        wanted[name] = tuple(PartRead(cut=next(rest)) for _ in flatten(spec[name], DATA))
+    found = [file.reading(wanted) for file in node.files]
+    files = tuple(file for file in found if file is not None)
+    if len(files) < len(found):
+        return None
+    return replace(node, files=files, spec=pack(spec, [_cut_spec(*p) for p in pairs], DATA))
+
+
+def _can_be_cut(spec: Any, part: tuple[slice, ...] | None) -> bool:
+    return part is None or (isinstance(spec, TensorSpec) and spec.shape.is_fully_defined())
+
+
+def _cut_spec(spec: Any, part: tuple[slice, ...] | None) -> Any:
+    if part is None:
+        return spec
+    shape = [len(range(length)[one]) for length, one in zip(spec.shape, part, strict=True)]
+    return TensorSpec(shape, spec.dtype)

@@ -3,7 +3,7 @@
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock, get_ident
 from typing import Any, Final, TypeAlias
 
@@ -83,6 +83,7 @@ class ElementIterator(Iterator, Forkable):
         self._measure = PipelineMeasure(plan) if watching.is_on else None
         if self._measure is not None:
             self._run.meter = self._measure.meter
+            self._measure.held = partial(_held_by, weakref.ref(self))
             if not flat:  # whoever reads parts shows the figures with its own
                 watching.watch(self, self._measure)
         # A thread may keep a dropped iterator's operator alive; end its processes anyway.
@@ -97,7 +98,7 @@ class ElementIterator(Iterator, Forkable):
         self._pace = Pace(plan, self._outside.called, singly=self._run.unordered is not None)
         self._may_be_stale = self._pace.depends
         self._lock = Lock()
-        self._reader = 0  # the thread that has the lock, or had it last
+        self._reader = 0  # the thread that has the lock; 0 if none says so
 
     @property
     def element_spec(self) -> Any:
@@ -183,6 +184,7 @@ class ElementIterator(Iterator, Forkable):
         self._outside.check()
         old, new = self._position(), (state["run"], state["at"], state["rows"])
         version, self._run.version = self._run.version, state["version"]
+        self._count_dropped(self.held)
         self._block, self._torn = None, new
         try:
             self._go_to(new)
@@ -264,9 +266,20 @@ class ElementIterator(Iterator, Forkable):
         self._operator.restore(at)
         for _ in read_full(self._operator, rows):
             pass
+        self._count_dropped(rows)
         # Read one: an element that is ready must not wait for a later one that hangs or exits.
         self._pace.ask = 1
         self._block = self._torn = None
+
+    @property
+    def held(self) -> int:
+        """How many elements of the Block are not delivered yet."""
+        block = self._block
+        return 0 if block is None else block.length - self._next_row
+
+    def _count_dropped(self, count: int) -> None:
+        if self._measure is not None:
+            self._measure.dropped += count
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -294,11 +307,15 @@ class ElementIterator(Iterator, Forkable):
             raise _waits_for_itself()
         with self._lock:
             self._reader = get_ident()
-            if self._may_be_stale and self._is_stale():
-                self._torn, self._block = self._position(), None
-                self._pace.took_back()
-            if self._block is None or self._next_row == self._block.length:
-                self._read()
+            try:
+                if self._may_be_stale and self._is_stale():
+                    self._count_dropped(self.held)
+                    self._torn, self._block = self._position(), None
+                    self._pace.took_back()
+                if self._block is None or self._next_row == self._block.length:
+                    self._read()
+            finally:
+                self._reader = 0  # another thread has the lock a moment before it says so
 
     def _is_stale(self) -> bool:
         """Return True if a variable has changed since the remaining elements were read."""
@@ -348,6 +365,11 @@ class ElementIterator(Iterator, Forkable):
             self._torn = None
             raise StopIteration
         return block
+
+
+def _held_by(iterator: "weakref.ref[ElementIterator]") -> int:
+    found = iterator()
+    return 0 if found is None else found.held
 
 
 def _waits_for_itself() -> FailedPreconditionError:

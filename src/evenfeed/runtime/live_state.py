@@ -219,8 +219,7 @@ class CallRecord:
         was_called: Whether it was called in the latest pass.
         is_called_here: Whether AUTOTUNE calls it in the thread that reads; None until it has measured that.
         opened: How many datasets it has made.
-        template: The plan with holes of all these datasets; None if it is unknown or there is none.
-        is_checked: Whether the template has made the elements of a dataset that the function has made.
+        is_checked: Whether the template of these datasets has made the elements of a dataset that the function has made.
         joined: The program of the chain of maps that ends with it, if it was joined with others.
     """
 
@@ -230,7 +229,6 @@ class CallRecord:
         self.was_called = False
         self.is_called_here: bool | None = None
         self.opened = 0
-        self.template: Node | None = None
         self.is_checked = False
         self.joined: object = None
 

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import cached_property
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, final
+from functools import cache, cached_property
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, final
 
-from evenfeed.core.random_bits import key_of
+import numpy as np
+
+from evenfeed.core.randomness.random_bits import key_of
 from evenfeed.core.seeds import AnySeed
 from evenfeed.plan.addressing import Reason, addressing
 from evenfeed.plan.flattening import Opens
@@ -21,6 +23,18 @@ Build: TypeAlias = "Callable[[Node, Run, int], Operator]"
 
 # Returns the seed and pass numbers of a random node, given its index among the random nodes.
 Numbering: TypeAlias = Callable[[int, RandomNode], Sequence[int]]
+
+
+# The GNU C library maps arrays larger than a threshold, and unmaps them when they are freed: touching the pages of the
+# next array takes longer than filling it. The threshold rises to the size of the largest array that was freed, up to
+# this size. The library then keeps twice as much free memory at most.
+_LARGEST_KEPT: Final = (1 << 25) - (1 << 16)
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Let the memory of freed Blocks be used for the next ones: allocate and free one large array, untouched."""
+    np.empty(_LARGEST_KEPT, np.uint8)
 
 
 class Closable(Protocol):
@@ -76,6 +90,7 @@ class Run:
         *,
         below: bool = False,
     ) -> None:
+        _keep_freed_memory()
         self.is_ahead = numbering is next_pass
         self.place = 0
         self.unordered: Node | None = None

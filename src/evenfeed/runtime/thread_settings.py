@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias
 
 from evenfeed.core import seeds
-from evenfeed.core.handles import STAGE
 from evenfeed.core.iteration import reading
-from evenfeed.core.random_bits import DRAWS
+from evenfeed.core.randomness.random_bits import DRAWS
 from evenfeed.core.side_effects import here
+from evenfeed.core.traced.kernel_stages import STAGE
 
 # JAX modules are untyped here. Those looked up are loaded together with JAX.
 _modules: Final[dict[str, Any]] = sys.modules

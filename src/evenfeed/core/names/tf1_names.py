@@ -5,6 +5,7 @@ from typing import Final
 # After `evenfeed.`, for names of `compat.v1` that another name or call replaces.
 _RENAMED: Final = {
     "Print": "print",
+    "SparseTensorValue": "SparseTensor",
     "add_check_numerics_ops": "debugging.check_numerics(x, message)",
     "arg_max": "argmax",
     "arg_min": "argmin",

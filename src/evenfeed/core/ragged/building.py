@@ -174,13 +174,7 @@ class BuiltFromRows(ABC):
         """
         del name
         array = host_array(tensor)
-        if array.ndim < ragged_rank + 1:
-            raise ValueError(
-                described(
-                    f"A tensor of rank {array.ndim} cannot have ragged_rank {ragged_rank}.",
-                    fix="pass a tensor with more axes.",
-                )
-            )
+        ragged_conversion.check_arguments(array, lengths, padding, ragged_rank)
         if lengths is not None or padding is not None:
             kept = ragged_conversion.kept_values(array, lengths, padding)
             found = cls.from_row_lengths(array[kept], kept.sum(axis=1))

@@ -5,13 +5,14 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.ragged.row_partitions import copy_rows, inside, is_copied, whole_vector
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, empty_value
 from evenfeed.core.text.text_columns import Texts
@@ -95,15 +96,51 @@ def _value_text(value: Any) -> str:
     return np.array2string(array, separator=", ") if array.size else str(array.tolist())
 
 
+def check_arguments(array: Array, lengths: Any, padding: Any, ragged_rank: int) -> None:
+    """Raise if the arguments of `from_tensor` do not fit."""
+    if not 1 <= ragged_rank < array.ndim:
+        raise ValueError(
+            described(
+                f"A tensor of rank {array.ndim} cannot have ragged_rank {ragged_rank}.",
+                fix="pass a tensor with more axes, and a ragged_rank of at least 1.",
+            )
+        )
+    if lengths is not None and padding is not None:
+        raise ValueError(
+            described("from_tensor got both lengths and padding.", fix="pass one of the two.")
+        )
+    if padding is not None and np.shape(padding) != array.shape[2:]:
+        raise ValueError(
+            described(
+                f"padding must have the shape {array.shape[2:]}, but got {shortened(padding)}.",
+                fix="pass one value of a row.",
+            )
+        )
+
+
 def kept_values(array: Array, lengths: Any, padding: Any) -> Array:
     """Return which values of each row to keep: the first `lengths`, or those before trailing padding."""
     if padding is None:
-        counts = np.clip(whole_vector(lengths, "lengths"), 0, array.shape[1])
+        counts = np.clip(_lengths(lengths, len(array)), 0, array.shape[1])
     else:
         same = array == host_array(padding, dtypes.as_dtype(array.dtype))
         kept = ~same if array.ndim == 2 else ~same.all(axis=tuple(range(2, array.ndim)))
         counts = np.max(np.multiply(_numbers(array.shape[1]), kept), axis=1, initial=0)
     return inside(array.shape[1], counts)
+
+
+def _lengths(lengths: Any, rows: int) -> Array:
+    given = host_array(lengths)
+    if given.size and given.dtype.kind not in "iu":
+        raise WrongDtypeError(
+            f"lengths must be integers, but got {shortened(lengths)}.", fix="pass a list of ints."
+        )
+    found = whole_vector(lengths, "lengths")
+    if len(found) != rows:
+        raise ValueError(
+            described(f"There are {rows} rows, but {len(found)} lengths.", fix="pass one for each.")
+        )
+    return found
 
 
 def _numbers(count: int) -> Array:

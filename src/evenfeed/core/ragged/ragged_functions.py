@@ -19,6 +19,7 @@ from evenfeed.core.ragged.row_partitions import (
     splits_dtype,
     whole_vector,
 )
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 
 
 def constant(
@@ -157,6 +158,10 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
     """
     del name
     if isinstance(mask, RaggedTensor):
+        if mask.dtype != dtypes.bool:
+            raise WrongDtypeError(
+                f"A mask has bools, but got {dtypes.name_of(mask.dtype)}.", fix="compare it first."
+            )
         rows = data if isinstance(data, RaggedTensor) else RaggedTensor.from_tensor(data)
         if not np.array_equal(rows.row_splits, mask.row_splits):
             raise InvalidArgumentError(
@@ -169,7 +174,18 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
             kept = np.asarray(mask.values)
             splits = np.append(0, np.cumsum(kept)).astype(splits.dtype)[splits]
         return RaggedTensor(values, splits).with_row_splits_dtype(splits.dtype)
-    known = host_array(mask)
+    known = host_array(mask, dtypes.bool)
+    is_ragged = isinstance(
+        data, RaggedTensor
+    )  # whose inner rows are compared with those of the mask
+    whole = (len_of(data), *known.shape[1:]) if is_ragged else host_array(data).shape
+    if not known.ndim or known.shape != whole[: known.ndim]:
+        raise ValueError(
+            described(
+                f"A mask of shape {known.shape} does not fit data of shape {tuple(data.shape) if is_ragged else whole}.",
+                fix="pass a mask with the lengths of the outer axes.",
+            )
+        )
     if isinstance(data, RaggedTensor):
         if known.ndim > 1:
             dtype = data.row_splits.dtype

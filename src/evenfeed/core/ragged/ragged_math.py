@@ -81,17 +81,14 @@ def bincount(
     """Count how often each integer from 0 on appears: in all rows, or with axis=-1 in each row."""
     del name
     values = np.asarray(arr.flat_values)
-    if axis not in (None, 0, -1):
-        raise ValueError(
-            described(f"axis must be None, 0 or -1, but got {axis}.", fix="pass -1 to count rows.")
-        )
+    by_row = counts_by_row(axis)
     if values.dtype.kind not in "iu" or values.min(initial=0) < 0:
         raise InvalidArgumentError(
             "bincount needs integers from 0 on.", fix="leave out negative ones."
         )
     length = max(int(values.max(initial=-1)) + 1, 0 if minlength is None else int(minlength))
     length = length if maxlength is None else min(length, int(maxlength))
-    rows, ids = (arr.row_count, np.asarray(arr.value_rowids())) if axis == -1 else (1, 0 * values)
+    rows, ids = (arr.row_count, np.asarray(arr.value_rowids())) if by_row else (1, 0 * values)
     kept = values < length
     places = (ids * length + values)[kept]
     heavy = None if weights is None else np.asarray(_values_of(weights))
@@ -99,7 +96,16 @@ def bincount(
     counts = np.zeros(rows * length, each.dtype)
     np.add.at(counts, places, each[kept])
     counts = (counts > 0).astype(counts.dtype) if binary_output else counts
-    return computed_tensor(counts.reshape(rows, length) if axis == -1 else counts)
+    return computed_tensor(counts.reshape(rows, length) if by_row else counts)
+
+
+def counts_by_row(axis: Any) -> bool:
+    """Return whether `bincount` counts in each row."""
+    if axis not in (None, 0, -1):
+        raise ValueError(
+            described(f"axis must be None, 0 or -1, but got {axis}.", fix="pass -1 to count rows.")
+        )
+    return axis == -1
 
 
 def matmul(

@@ -1,17 +1,23 @@
 """Indexing of ragged tensors, and elementwise operators on them."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
-from evenfeed.core.conversion import Array
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.gradients.followed_values import check_not_followed, host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.building import len_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.ragged.row_partitions import from_lengths
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
+
+# The names of operators, as in the module `operator`.
+_OF_ALL: Final = frozenset(["eq", "ne"])
+_OF_BOOLS: Final = frozenset(["and_", "or_", "xor", "invert"])
 
 
 def computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> RaggedTensor:
@@ -19,8 +25,23 @@ def computed(compute: Callable[[Any, Any], Any], left: Any, right: Any) -> Ragge
     rows = left if isinstance(left, RaggedTensor) else right
     assert isinstance(rows, RaggedTensor)
     check_not_followed(left, right, function="Arithmetic with a RaggedTensor")
+    for operand in (left, right):
+        if isinstance(operand, RaggedTensor):
+            check_dtype(compute, operand)
     one, two = values_for(rows, left), values_for(rows, right)
     return rows.with_flat_values(compute(one, two))
+
+
+def check_dtype(compute: Callable[..., Any], rows: RaggedTensor) -> None:
+    """Raise if an operator does not take these rows: logic needs bools, and arithmetic does not take them."""
+    if compute.__name__ in _OF_ALL:
+        return
+    needs_bools = compute.__name__ in _OF_BOOLS
+    if needs_bools != (rows.dtype == dtypes.bool):
+        raise WrongDtypeError(
+            f"The operator {compute.__name__.strip('_')} needs {'bools' if needs_bools else 'numbers'}, but got a RaggedTensor of {dtypes.name_of(rows.dtype)}.",
+            fix=f"convert the values first: evenfeed.cast(x, evenfeed.{'bool' if needs_bools else 'int32'}).",
+        )
 
 
 def values_for(rows: RaggedTensor, operand: Any) -> Any:
@@ -71,7 +92,27 @@ def indexed(rows: RaggedTensor, key: Any) -> Any:
         at = next(place for place, one in enumerate(keys) if one is Ellipsis)
         used = sum(one is not None for one in keys) - 1
         keys[at : at + 1] = [slice(None)] * (len(rows.shape) - used)
-    return _at(rows, keys)
+    return _at(rows, [_known_key(one) for one in keys])
+
+
+def _known_key(key: Any) -> Any:
+    """Return an index as an int, and a slice with ints."""
+    if key is None:
+        return None
+    if isinstance(key, slice):
+        bounds = cast("Any", key)
+        return slice(*map(_known_key, (bounds.start, bounds.stop, bounds.step)))
+    if isinstance(key, bool):
+        raise ValueError(described(f"A bool is no index: {key}.", fix="pass an int or a slice."))
+    array = host_array(key)
+    if array.ndim or array.dtype.kind not in "iu":
+        raise TypeError(
+            described(
+                f"An index must be an integer, but got {shortened(key)}.",
+                fix="pass an int or a slice; evenfeed.gather picks several rows.",
+            )
+        )
+    return int(array)
 
 
 def _at(rows: Any, keys: list[Any]) -> Any:
@@ -84,8 +125,7 @@ def _at(rows: Any, keys: list[Any]) -> Any:
         return RaggedTensor.from_uniform_row_length(_at(rows, rest), len_of(rows), nrows=1)
     if isinstance(first, slice):
         return _inside(_sliced(rows, cast("Any", first)), rest)
-    index = int(first)
-    count = len_of(rows)
+    index, count = first, len_of(rows)
     if not -count <= index < count:
         raise IndexError(
             described(
@@ -99,8 +139,7 @@ def _at(rows: Any, keys: list[Any]) -> Any:
 
 
 def _sliced(rows: RaggedTensor, key: Any) -> RaggedTensor:
-    start, stop, step = (None if b is None else int(b) for b in (key.start, key.stop, key.step))
-    known = slice(start, stop, step).indices(len_of(rows))
+    known: tuple[int, int, int] = key.indices(len_of(rows))
     if known[2] == 1:
         return slice_of(rows, known[0], max(known[0], known[1]))
     return rows.rows(np.arange(*known))
@@ -124,7 +163,7 @@ def _inside(rows: RaggedTensor, keys: list[Any]) -> Any:
                 fix="slice it, as in x[:, :1], or convert it with x.to_tensor().",
             )
         )
-    length, index = int(rows.uniform_row_length), int(first)
+    length, index = int(rows.uniform_row_length), first
     if not -length <= index < length:
         raise IndexError(described(f"Index {index} is out of bounds for rows of length {length}."))
     positions = np.arange(len_of(rows)) * length + index % length
@@ -139,10 +178,7 @@ def _cut_rows(rows: RaggedTensor, key: Any) -> RaggedTensor:
     """Slice each row. Like Python, a slice stops at the end of a short row."""
     splits = np.asarray(rows.row_splits)
     lengths = np.diff(splits)
-    start, stop, step = (None if b is None else int(b) for b in (key.start, key.stop, key.step))
-    pairs = {
-        length: slice(start, stop, step).indices(length) for length in np.unique(lengths).tolist()
-    }
+    pairs = {length: key.indices(length) for length in np.unique(lengths).tolist()}
     bounds = np.array([pairs[length] for length in lengths.tolist()], np.int64).reshape(-1, 3)
     counts = np.array([len(range(*pairs[length])) for length in lengths.tolist()], splits.dtype)
     new = from_lengths(counts, 0, check=False)
@@ -150,5 +186,5 @@ def _cut_rows(rows: RaggedTensor, key: Any) -> RaggedTensor:
     firsts = np.repeat(splits[:-1] + bounds[:, 0], counts)
     positions = firsts + within * np.repeat(bounds[:, 2], counts)
     length = rows.uniform_row_length
-    uniform = None if length is None else len(range(*slice(start, stop, step).indices(int(length))))
+    uniform = None if length is None else len(range(*key.indices(int(length))))
     return RaggedTensor(_rows_of(rows.values, positions), new, uniform)

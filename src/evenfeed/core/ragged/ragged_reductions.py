@@ -5,14 +5,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.errors import described
+from evenfeed.core.errors import UnimplementedError, described
 from evenfeed.core.gradients.followed_values import host_array
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_arranging import expand_dims
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.ragged.row_partitions import from_lengths
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 
 # Combines values, and the result for no values, given their dtype.
 Reduction: TypeAlias = tuple[np.ufunc, Callable[[DType], Any]]
@@ -71,7 +73,7 @@ def reduce_any(
 ) -> Any:
     """Return True where any value along axes is."""
     del name
-    return _reduced(_ANY, input_tensor, axis, keepdims)
+    return _reduced(_ANY, _bools(input_tensor), axis, keepdims)
 
 
 def reduce_all(
@@ -79,7 +81,16 @@ def reduce_all(
 ) -> Any:
     """Return True where all values along axes are."""
     del name
-    return _reduced(_ALL, input_tensor, axis, keepdims)
+    return _reduced(_ALL, _bools(input_tensor), axis, keepdims)
+
+
+def _bools(rows: RaggedTensor) -> RaggedTensor:
+    """Return which values are not 0, as TensorFlow converts them; it cannot convert text."""
+    if rows.dtype == dtypes.string:
+        raise UnimplementedError(
+            "Text cannot be converted to bools.", fix="compare it first, for example x != ''."
+        )
+    return rows.with_flat_values(np.asarray(rows.flat_values).astype(np.bool_))
 
 
 def reduce_mean(
@@ -106,6 +117,11 @@ def _divided(total: Any, count: Any) -> Array:
 
 
 def _reduced(reduction: Reduction, rows: RaggedTensor, axis: Any, keepdims: bool) -> Any:
+    if rows.dtype.kind in ("O" if reduction in (_ANY, _ALL) else "bO"):
+        raise WrongDtypeError(
+            f"A sum, mean, product or extreme needs numbers, but got a RaggedTensor of {dtypes.name_of(rows.dtype)}.",
+            fix="convert the values first: evenfeed.cast(x, evenfeed.int32).",
+        )
     rank = len(rows.shape)
     if axis is None:
         found = _all(reduction, np.asarray(rows.flat_values))

@@ -44,6 +44,17 @@ def _both_ways(name: str) -> tuple[Any, Any]:
     return left, right
 
 
+def _alone(name: str) -> Any:
+    """Return the method of an operator without another operand."""
+    compute: Callable[[Any], Any] = getattr(operator, name)
+
+    def method(rows: "RaggedTensor") -> "RaggedTensor":
+        ragged_operators.check_dtype(compute, rows)
+        return rows.with_flat_values(compute(rows.flat_values))
+
+    return method
+
+
 @final
 class RaggedTensor(BuiltFromRows, Composite, Specified):
     """A tensor whose rows may have different lengths. Build it with `tf.ragged.constant` or a `from_…` method.
@@ -227,9 +238,8 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """Merge the axes from `outer_axis` to `inner_axis` into one."""
-        rank = len(self.shape)
-        first, last = (row_partitions.known_axis(axis, rank) for axis in (outer_axis, inner_axis))
-        if first >= last:
+        first, last = row_partitions.merged_axes(outer_axis, inner_axis, len(self.shape))
+        if first == last:
             return self
         if first == 1:
             return _joined_rows(self, last)
@@ -314,14 +324,7 @@ class RaggedTensor(BuiltFromRows, Composite, Specified):
     __lt__, __le__ = _both_ways("lt")[0], _both_ways("le")[0]
     __gt__, __ge__ = _both_ways("gt")[0], _both_ways("ge")[0]
 
-    def __neg__(self) -> "RaggedTensor":
-        return self.with_flat_values(-self.flat_values)
-
-    def __abs__(self) -> "RaggedTensor":
-        return self.with_flat_values(abs(self.flat_values))
-
-    def __invert__(self) -> "RaggedTensor":
-        return self.with_flat_values(~self.flat_values)
+    __neg__, __abs__, __invert__ = _alone("neg"), _alone("abs"), _alone("invert")
 
     def __bool__(self) -> bool:
         raise TypeError(

@@ -53,6 +53,18 @@ def known_axis(axis: Any, rank: int) -> int:
     return given % rank
 
 
+def merged_axes(outer: Any, inner: Any, rank: int) -> tuple[int, int]:
+    """Return the first and the last axis to merge as numbers from 0 on."""
+    first, last = known_axis(outer, rank), known_axis(inner, rank)
+    if first > last:
+        raise ValueError(
+            described(
+                f"outer_axis={outer} is after inner_axis={inner}.", fix="pass the outer axis first."
+            )
+        )
+    return first, last
+
+
 def splits_dtype(dtype: Any) -> DType:
     """Return int32 or int64, the dtypes that row splits can have."""
     known = dtypes.as_dtype(dtype)

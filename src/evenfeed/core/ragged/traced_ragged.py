@@ -7,13 +7,13 @@ import numpy as np
 
 from evenfeed.core.block import Column, items
 from evenfeed.core.conversion import Array
-from evenfeed.core.handles import Kernel, results_of
 from evenfeed.core.ragged.ragged_conversion import dense_texts
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor, slice_of
 from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.traced.kernel_stages import Kernel, results_of
 
 # Elements with fewer rows are converted together, and with at most so many times the memory that they need.
 _FEW_ROWS, _MOST_WASTE = 64, 4

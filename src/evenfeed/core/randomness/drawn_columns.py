@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
-from evenfeed.core.handles import Kernel, results_of
-from evenfeed.core.random_bits import words_at
 from evenfeed.core.randomness.philox import Draw, Stream
+from evenfeed.core.randomness.random_bits import words_at
 from evenfeed.core.seeds import OperationSeed, key_of_operation, seed_words
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import Kernel, results_of
 
 _LOW_32 = 2**32 - 1
 

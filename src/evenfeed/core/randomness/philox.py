@@ -7,6 +7,7 @@ equal in both, and to TensorFlow's. Normal numbers may differ in their last bits
 # Arrays of NumPy or jax.numpy.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, final
@@ -247,14 +248,30 @@ def _mixed(xp: Any, key: Any, counter: Any) -> list[Any]:
     if xp is np and _are_numbers(words, keys):
         mixed = mixed_numbers(_as_numbers(keys), _as_numbers(words))
         return [np.array([word], dtypes.uint32) for word in mixed]
-    for _ in range(_ROUNDS):
-        high_0, low_0 = _product(xp, _MULTIPLIERS[0], words[0])
-        high_1, low_1 = _product(xp, _MULTIPLIERS[1], words[2])
-        words = [high_1 ^ words[1] ^ keys[0], low_1, high_0 ^ words[3] ^ keys[1], low_0]
-        keys = [
-            key + xp.asarray(step, dtypes.uint32) for key, step in zip(keys, _WEYL, strict=True)
-        ]
-    return words
+    if xp is np:
+        for _ in range(_ROUNDS):
+            words, keys = _round(xp, words, keys)
+        return words
+    # A loop of one round: XLA takes minutes to compile all of them in a row, since each word depends on two others.
+    shape = xp.broadcast_shapes(*map(xp.shape, (*words, *keys)))
+    words = [xp.broadcast_to(word, shape) for word in words]
+    keys = [xp.broadcast_to(key, shape) for key in keys]
+
+    def mix(_: Any, mixing: Any) -> Any:
+        return _round(xp, *mixing)
+
+    jax: Any = sys.modules["jax"]  # `xp` is a part of it
+    return jax.lax.fori_loop(0, _ROUNDS, mix, (words, keys))[0]
+
+
+def _round(xp: Any, words: list[Any], keys: list[Any]) -> tuple[list[Any], list[Any]]:
+    high_0, low_0 = _product(xp, _MULTIPLIERS[0], words[0])
+    high_1, low_1 = _product(xp, _MULTIPLIERS[1], words[2])
+    steps = [xp.asarray(step, dtypes.uint32) for step in _WEYL]
+    return (
+        [high_1 ^ words[1] ^ keys[0], low_1, high_0 ^ words[3] ^ keys[1], low_0],
+        [key + step for key, step in zip(keys, steps, strict=True)],
+    )
 
 
 def _are_numbers(*parts: Any) -> bool:

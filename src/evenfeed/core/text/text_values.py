@@ -155,3 +155,20 @@ def _bytes(item: Any) -> bytes:
             fix="pass text, bytes, or an array with a numeric dtype.",
         )
     )
+
+
+def single_text(contents: _Array, name: str = "contents") -> bytes:
+    """Check that an argument is a scalar string, and return its bytes."""
+    if contents.dtype != dtypes.string:
+        raise TypeError(
+            described(f"{name} must be bytes, but got {contents.dtype.name}.", fix=_READ_IT)
+        )
+    if contents.ndim:
+        raise InvalidArgumentError(
+            f"`{name}` must be scalar, but got shape {list(contents.shape)}.",
+            fix="decode one image at a time, before calling batch.",
+        )
+    return cast("bytes", contents.item())
+
+
+_READ_IT = "pass the result of evenfeed.io.read_file, or bytes."

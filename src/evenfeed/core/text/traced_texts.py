@@ -12,14 +12,15 @@ from evenfeed.core import dtypes
 from evenfeed.core.block import Column, cut_up
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import Handle, Kernel, RowKernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array, texts_in, unlike_shapes
+from evenfeed.core.traced.kernel_stages import Kernel, RowKernel, results_of, stands_for_part
 
 # A key of `x[key]` that a kernel can hold: slices are not hashable before Python 3.12.
-Key: TypeAlias = "int | tuple[str, int | None, int | None, int | None] | str | None"
+Key: TypeAlias = "int | tuple[Any, ...] | str | ComputedInt | None"
 
 _ELLIPSIS: Final = "..."
 
@@ -67,13 +68,17 @@ def joined(operands: Sequence[object], separator: bytes) -> Any:
     return None if found is None else found[0]
 
 
-def indexed(text: Handle, key: Any) -> Any:
-    """Record `text[key]`; None if the key is not made of constant ints, slices, `...` and None."""
+def indexed(part: Handle, key: Any) -> Any:
+    """Record `part[key]`; None if the key is not made of ints, slices, `...` and None.
+
+    An int may be computed from the element.
+    """
     keys = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
-    known = tuple(map(_known_key, keys))
+    computed: list[Any] = []
+    known = tuple(_known_key(one, computed) for one in keys)
     if any(one is NotImplemented for one in known):
         return None
-    found = results_of(IndexTexts(known), text)
+    found = results_of(IndexPart(known), part, *computed)
     return None if found is None else found[0]
 
 
@@ -212,11 +217,11 @@ def join_arrays(operands: Sequence[Array], separator: bytes) -> Array:
 
 @final
 @dataclass(frozen=True)
-class IndexTexts(RowKernel):
-    """Selects texts of each element, as `x[key]` does.
+class IndexPart(RowKernel):
+    """Selects values of each element, as `x[key]` does.
 
     Attributes:
-        keys: The key, one entry per axis; a slice is a tuple.
+        keys: The key, one entry per axis; a slice is a tuple. An int that is another part is a `ComputedInt`.
     """
 
     keys: tuple[Key, ...]
@@ -224,39 +229,86 @@ class IndexTexts(RowKernel):
     def spec(self, *given: TensorSpec) -> TensorSpec:
         shape = given[0].shape
         if shape.rank is None:
-            return TensorSpec(None, dtypes.string)
-        dims = list(shape)
-        # An axis of unknown length is tried with two lengths: the results differ where they depend on it.
-        tried = [self._shape_of([n if dim is None else dim for dim in dims]) for n in (64, 65)]
+            return TensorSpec(None, given[0].dtype)
+        # Unknown lengths and ints are tried with two values: the results differ where they depend on them.
+        tried = [self._shape_of(list(shape), number) for number in (0, 1)]
         same = [a if a == b else None for a, b in zip(*tried, strict=True)]
-        return TensorSpec(same, dtypes.string)
+        return TensorSpec(same, given[0].dtype)
 
     def one(self, *parts: Array) -> Array:
-        key = self._key()
+        key = self._key([int(part) for part in parts[1:]])
         return np.asarray(parts[0])[key if Ellipsis in key else (*key, ...)]
 
-    def _shape_of(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        return np.broadcast_to(np.empty((), np.bool_), lengths)[self._key()].shape
+    def _shape_of(self, lengths: Sequence[int | None], number: int) -> list[int]:
+        """Return the shape of the result if unknown lengths are 0, or 64 for the second try."""
+        key = self._key([number * place for place in range(1, 9)])
+        left, found = iter(lengths), list[int]()
+        for one in _for_each_axis(key, len(lengths)):
+            if one is None:
+                found.append(1)
+                continue
+            length = next(left)
+            if isinstance(one, slice):
+                bounds = one.indices(64 * number if length is None else length)
+                found.append(len(range(*bounds)))
+            elif length is not None:
+                range(length)[cast("int", one)]  # raises IndexError
+        return found
 
-    def _key(self) -> tuple[Any, ...]:
-        return tuple(_key(one) for one in self.keys)
+    def _key(self, computed: Sequence[int]) -> tuple[Any, ...]:
+        return tuple(_key(one, computed) for one in self.keys)
 
 
-def _known_key(key: Any) -> Any:
+def _for_each_axis(key: Sequence[Any], rank: int) -> list[Any]:
+    """Return a key without `...`, which stands for all axes that the key does not name."""
+    named = [one for one in key if one is not None and one is not Ellipsis]
+    if len(named) > rank:
+        raise IndexError(f"The key has {len(named)} entries for {rank} axes.")
+    rest = [slice(None)] * (rank - len(named))
+    if Ellipsis not in key:
+        return [*key, *rest]
+    place = list(key).index(Ellipsis)
+    return [*key[:place], *rest, *key[place + 1 :]]
+
+
+@final
+@dataclass(frozen=True)
+class ComputedInt:
+    """An int of a key that is computed from the element.
+
+    Attributes:
+        place: Its place among all of them.
+    """
+
+    place: int
+
+
+def _known_key(key: Any, computed: list[Any]) -> Any:
+    """Return an entry of a key that kernels can compare; NotImplemented if there is none."""
     if isinstance(key, slice):
         given = cast("Any", key)
-        bounds = [_known_key(bound) for bound in (given.start, given.stop, given.step)]
+        bounds = [_known_key(bound, computed) for bound in (given.start, given.stop, given.step)]
         return NotImplemented if NotImplemented in bounds else ("slice", *bounds)
     if key is None or key is Ellipsis:
         return None if key is None else _ELLIPSIS
-    if isinstance(key, bool) or not isinstance(key, (int, np.integer)):
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        return int(cast("int", key))
+    if not _is_whole_number(key):
         return NotImplemented
-    return int(cast("int", key))
+    computed.append(key)
+    return ComputedInt(len(computed) - 1)
 
 
-def _key(known: Key) -> Any:
+def _is_whole_number(key: Any) -> bool:
+    """Return True for a single int that is computed from the element."""
+    return stands_for_part(key) and key.shape == () and np.dtype(key.dtype).kind in "iu"
+
+
+def _key(known: Any, computed: Sequence[int]) -> Any:
     if isinstance(known, tuple):
-        return slice(*known[1:])
+        return slice(*(_key(bound, computed) for bound in cast("tuple[Any, ...]", known)[1:]))
+    if isinstance(known, ComputedInt):
+        return computed[known.place]
     return Ellipsis if known == _ELLIPSIS else known
 
 

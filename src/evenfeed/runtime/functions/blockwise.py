@@ -17,24 +17,22 @@ from evenfeed.core.block import (
     Column,
     ScratchBlock,
     concatenated,
-    cut_up,
     frozen,
     in_one_piece,
 )
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
-from evenfeed.core.handles import Handle, NewKernel
-from evenfeed.core.ragged import ragged_columns
-from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.handles import Handle
 from evenfeed.core.randomness.drawn_columns import DrawsVary, Turns
 from evenfeed.core.side_effects import ProbeAbandoned
-from evenfeed.core.specs import TensorSpec, is_of_one_shape
-from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.specs import is_of_one_shape
+from evenfeed.core.traced.kernel_stages import NewKernel
 from evenfeed.plan.elementwise import AUTOTUNE
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables
 from evenfeed.runtime.functions.sharing_work import cores, done_by_threads
+from evenfeed.runtime.functions.staging.row_shapes import row_shape, row_shapes, rows_of
 from evenfeed.runtime.functions.vectorise import Row
 
 # The results for some rows, and which rows failed; None if there is no program for these rows.
@@ -156,7 +154,7 @@ def calls_at_once(threads: int, parallel_calls: int | None) -> int:
 def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
     """Return True if a compiled function may fail at some elements."""
     alike = all(map(is_of_one_shape, kernels.inputs))
-    return not alike or bool(kernels.calls) or compiled.may_index_outside
+    return not alike or bool(kernels.calls) or compiled.may_fail
 
 
 def on_blocks(
@@ -175,12 +173,12 @@ def _computed(
     compiled: Compiled, kernels: Kernels, turns: Turns, at_once: int, piece: Piece
 ) -> Done:
     block, held = kernels.widened(piece.block, turns, piece.start), kernels.held()
-    rows = _row_shapes(block, kernels)
+    rows = row_shapes(block, kernels)
     program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
     if rows is None or program is None or not program.may_run():
         return None
     pairs = zip(block.columns, rows, strict=True)
-    found = [_values(column) for column, row in pairs if row is not None]
+    found = [rows_of(column) for column, row in pairs if row is not None]
     numeric = [column for column in found if column is not None]
     parts = program.found.parts
     numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
@@ -206,34 +204,6 @@ def free_columns(block: Block, rows: Sequence[Row | None], parts: Sequence[Any])
         for number, index in enumerate(numeric)
         if index not in kept and type(block.columns[index]) is np.ndarray
     }
-
-
-def _row_shapes(block: Block, kernels: Kernels) -> tuple[Row | None, ...] | None:
-    """Return the row shapes of a Block; None if the elements differ in shape."""
-    rows: list[Row | None] = []
-    for column, spec, handle in zip(block.columns, kernels.specs, kernels.handles, strict=True):
-        if column is None or handle or not isinstance(spec, TensorSpec):
-            rows.append(None)
-        elif (row := _row_shape(column)) is None or row.dtype != spec.dtype:
-            return None
-        else:
-            rows.append(row)
-    return tuple(rows)
-
-
-def _values(column: Column) -> Array | list[Any] | None:
-    """Return a column whose rows have one shape."""
-    return cut_up(ragged_columns.dense(column) if isinstance(column, RaggedTensor) else column)
-
-
-def _row_shape(column: Array | Texts | RaggedTensor | list[Any]) -> Row | None:
-    if isinstance(column, RaggedTensor):
-        length = ragged_columns.one_length(column)
-        return None if length is None else Row((length, *column.held.shape[1:]), column.dtype)
-    if not isinstance(column, list):
-        return Row(column.shape[1:], column.dtype)
-    kinds = {(part.shape, part.dtype) for part in column}
-    return Row(*kinds.pop()) if len(kinds) == 1 else None
 
 
 def assembled(
@@ -277,7 +247,7 @@ def _in_place(
     first = cast("Array", column[0])
     if len(column) == 1 and _is_only_here(first, block, index):
         return first[None]
-    row = _row_shape(column) if first.dtype.kind in "biuf" else None
+    row = row_shape(column) if first.dtype.kind in "biuf" else None
     if row is None:
         return in_one_piece(column)
     out = place(row.shape, row.dtype)

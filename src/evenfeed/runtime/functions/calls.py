@@ -27,7 +27,7 @@ from evenfeed.core.tensor_types import (
 )
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.private_copies import unshared
-from evenfeed.runtime.functions.ready_results import NATIVE, PLAIN, SMALL
+from evenfeed.runtime.functions.ready_parts import NATIVE, PLAIN, SMALL
 from evenfeed.runtime.functions.vectorise import on_host
 from evenfeed.runtime.run import FirstElements
 from evenfeed.tensors.creation import convert_to_tensor, holds_device_arrays
@@ -73,6 +73,7 @@ class Calling:
 
     Attributes:
         specs: The specs of the parts of an element.
+        is_single: Whether an element is its only part, and the only argument.
     """
 
     def __init__(self, function: Callable[..., Any], input_spec: Any, *, spread: bool) -> None:
@@ -82,7 +83,7 @@ class Calling:
         self._pack = packer(input_spec, DATA)
         self._input_spec: Any = input_spec
         self._spread = spread and type(input_spec) is tuple
-        self._is_single = len(self.specs) == 1 and input_spec is self.specs[0]
+        self.is_single = len(self.specs) == 1 and input_spec is self.specs[0]
 
     def hint(self, error: Exception) -> str | None:
         """Return what to look at in the elements after an error; None if nothing about them explains it."""
@@ -99,7 +100,7 @@ class Calling:
 
     def plain(self, parts: Sequence[Any]) -> Any:
         """Call the function and return its result unchanged."""
-        if self._is_single:
+        if self.is_single:
             return self.function(parts[0])
         element = self._pack(parts)
         return self.function(*element) if self._spread else self.function(element)
@@ -163,6 +164,13 @@ def as_argument(part: Any) -> Any:
     if part.dtype != dtypes.string:
         return part.view(PromotingTensor)
     return part.view(TextTensor) if part.ndim else HostText(part.item())
+
+
+def in_one_tensor(value: Any) -> Any:
+    """Return a list that contains traced values as one tensor; any other value unchanged."""
+    if type(value) is list and holds_device_arrays(cast("list[Any]", value)):
+        return convert_to_tensor(cast("list[Any]", value))
+    return cast("Any", value)
 
 
 def argument_types(input_spec: Any, *, casts: bool) -> list[type[HostTensor] | None]:

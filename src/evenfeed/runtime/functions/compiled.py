@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
+from evenfeed.core.handles import Handle
 from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
 from evenfeed.runtime.functions.sharing_work import done_by_threads
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
@@ -43,10 +44,22 @@ class Compiled:
         self.compilations = 0
 
     @property
-    def may_index_outside(self) -> bool:
-        """Whether an index may be out of range, for which a program fails at some elements."""
+    def may_fail(self) -> bool:
+        """Whether a program may fail at some elements: an index is out of range, or an integer is divided by 0."""
         programs = list(self._programs.values())
-        return any(program is None or program.found.indexes for program in programs)
+        return any(p is None or p.found.indexes or p.found.divides for p in programs)
+
+    @property
+    def reads(self) -> frozenset[int] | None:
+        """The parts that its programs compute with or return, for all shapes seen so far; None if it has none."""
+        found = [program.found for program in list(self._programs.values()) if program is not None]
+        returned = (part.index for one in found for part in one.parts if isinstance(part, Handle))
+        return frozenset[int]().union(*(one.reads for one in found), returned) if found else None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all programs so far compute to the last bit what NumPy would."""
+        return all(p is not None and p.found.is_exact for p in list(self._programs.values()))
 
     def add(self, rows: RowShapes, found: Traced) -> "FixedLengthProgram":
         """Add the program of a trace for elements of these shapes."""

@@ -8,7 +8,7 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 from evenfeed.core.errors import described
-from evenfeed.core.random_bits import drawing_from
+from evenfeed.core.randomness.random_bits import drawing_from
 from evenfeed.runtime.functions.calls import bound
 from evenfeed.runtime.functions.vectorise import typed_key
 

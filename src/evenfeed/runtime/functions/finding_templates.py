@@ -1,76 +1,183 @@
 """Finds the plan with holes that describes all datasets that a function makes.
 
 The function is called with placeholders for the parts of an element. If it only passes them to the methods that create
-datasets, the datasets of many elements can be read at once, without calling it again.
+datasets, the datasets of many elements can be read at once, without calling it again. If it computes with them, it is traced.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from types import FunctionType
+from functools import partial
+from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, cast
 
 import numpy as np
 
 from evenfeed.core.captures import named_by, names_used
 from evenfeed.core.side_effects import Effects, ProbeAbandoned
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.buffering import Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, Filter, Map
+from evenfeed.plan.elementwise import Enumerate, Filter, Map, TakeWhile
+from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.options import WithOptions
-from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
+from evenfeed.plan.ordering import OpenCount, Repeat, Shard, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
-from evenfeed.plan.templates import Counting, RowsOf, RowsOfFile, Whole, holes_of, is_endless
-from evenfeed.plan.windows import Held
+from evenfeed.plan.templates import (
+    Counting,
+    RowsOf,
+    RowsOfFile,
+    Template,
+    Whole,
+    file_hole,
+    holes_of,
+    is_endless,
+    is_made_by,
+)
+from evenfeed.plan.windows import DatasetSpec, Held, Window
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.probing import looked_at
 from evenfeed.runtime.functions.reach.purity import uses_generator
 from evenfeed.runtime.functions.reach.python_state import ReachableState
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.functions.staging.computed_parts import TracedPlans
 
 # How many datasets a function makes before a template is looked for, which takes as long as making some more.
 TRIED_AFTER: Final = 2
 
+# The same for a function that must be traced, and if JAX must be loaded for that.
+COMPUTED_AFTER: Final = 16
+LOADED_AFTER: Final = 512
+
+# Their functions do not hide that a value is missing.
+_LIBRARIES: Final = frozenset({"builtins", "evenfeed", "jax", "jaxlib", "numpy"})
+
 # What a template may consist of: nodes that are read without side effects, and whose elements follow from those below.
 _SOURCES: Final = (Held, Range, Tensor, TensorSlice)
 _STEPS: Final = (
-    *(Batch, Concatenate, Enumerate, Filter, Map, Prefetch, Repeat, Shard, Skip, Take, WithOptions, Zip),
+    *(Batch, Concatenate, Enumerate, Filter, FlatMap, Interleave, Map, Prefetch, Repeat, Shard, Skip, Take, TakeWhile),
+    *(PaddedBatch, Unbatch, Window, WithOptions, Zip),
 )  # fmt: skip
+_PASSING_WINDOWS: Final = (Held, Prefetch, Shard, Skip, Take, Window, WithOptions, Zip)
 
 
-def template_of(datasets: InnerDatasets) -> Node | None:
-    """Return the plan with holes of the datasets that a function makes, once it has made some; None if there is none."""
-    record = datasets.function.record
+def template_of(datasets: InnerDatasets) -> Template | None:
+    """Return what the datasets that a function makes have in common, once it has made some; None if it is unknown."""
+    record, kept = datasets.function.record, datasets.kept
     if record.opened == TRIED_AFTER:
-        record.template = _found(datasets)
-    record.opened += record.opened <= TRIED_AFTER
-    return record.template
+        kept.template = _passing(datasets)
+    elif record.opened == (COMPUTED_AFTER if "jax" in sys.modules else LOADED_AFTER):
+        kept.template = _computing(datasets)
+    record.opened += kept.template is None and record.opened <= LOADED_AFTER
+    return kept.template
 
 
-def _found(datasets: InnerDatasets) -> Node | None:
-    """Call the function twice. Both plans must be the same, and the calls must leave no trace."""
-    function = datasets.function.asked[0]
-    if not datasets.function.is_pure or uses_generator(function) or _prints(function):
+def _found(datasets: InnerDatasets) -> Template | None:
+    return _passing(datasets) or _computing(datasets)
+
+
+def _passing(datasets: InnerDatasets) -> Template | None:
+    """Call the function twice, with placeholders. Both plans must be the same, and the calls must leave no trace."""
+    function, maker = datasets.function.asked[0], object()
+    if not _may_be_tried(datasets):
         return None
     effects = Effects()
     try:
         with looked_at(function, effects):
             state = ReachableState(function)
-            plans = [datasets.of_placeholders() for _ in range(2)]
+            plans = [datasets.of_placeholders(maker) for _ in range(2)]
             changed = state.restore()
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
         return None
-    plan, again = plans
-    if changed or effects or not all(map(_is_supported, plan.walk())) or _reads_several(plan):
+    return None if changed or effects or not _is_usable(plans, maker) else Template(plans[0])
+
+
+def _computing(datasets: InnerDatasets) -> Template | None:
+    """Trace the function, with what it passes to datasets as its results."""
+    function, maker = datasets.function.asked[0], object()
+    if not _may_be_tried(datasets) or _may_catch(function):
         return None
-    return plan if _same_steps(plan, again) and plan.element_spec == again.element_spec else None
+    state = ReachableState(function)
+    try:
+        traced = TracedPlans(datasets, maker)
+        compute = traced.compute()
+    except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
+        return None
+    finally:
+        changed = state.restore()
+    if changed or compute is None or not _is_usable(traced.plans, maker):
+        return None
+    return Template(traced.plans[0], compute)
+
+
+def _may_be_tried(datasets: InnerDatasets) -> bool:
+    function = datasets.function.asked[0]
+    return datasets.function.is_pure and not uses_generator(function) and not _prints(function)
+
+
+def _is_usable(plans: Sequence[Node], maker: object) -> bool:
+    """Return True if datasets can be read by the first of two plans, which must be the same."""
+    if len(plans) != 2:
+        return False
+    plan, again = plans
+    if not all(map(_specs_are_known, plan.walk())) or _holds_datasets(plan) or _reads_several(plan):
+        return False
+    if not all(is_made_by(node, maker) and _is_supported(node) for node in plan.walk()):
+        return False
+    return _same_steps(plan, again) and plan.element_spec == again.element_spec
+
+
+def _specs_are_known(node: Node) -> bool:
+    """Return True if the spec of a node is known without an element: holes have none to read."""
+    found = (value for value in vars(node).values() if isinstance(value, RowFunction))
+    return all(function.is_spec_known for function in found)
 
 
 def _prints(function: object) -> bool:
     """Return True if a function, or one that it refers to, prints: that must happen for each element."""
     called = (each for each in (function, *named_by(function, 2)) if isinstance(each, FunctionType))
     return any("print" in names_used(each.__code__) for each in called)
+
+
+def _may_catch(function: object) -> bool:
+    """Return True if a function, or what it refers to, may catch the error for a value that a trace does not have.
+
+    It would go on without the value, and make other datasets than it does for elements.
+    """
+    called = (code for each in (function, *named_by(function, 4)) for code in _codes_of(each))
+    return any(map(_handles_errors, called))
+
+
+def _codes_of(value: Any) -> Iterator[CodeType]:
+    """Yield the code of a function; for an object or a class of the user, that of all its methods."""
+    if isinstance(value, partial):
+        value = cast("partial[Any]", value).func
+    if isinstance(value, MethodType):
+        yield from _codes_of(value.__self__)
+        value = value.__func__
+    if isinstance(value, FunctionType):
+        if not _is_of_library(value.__module__):
+            yield value.__code__
+        return
+    kind: type[Any] = value if isinstance(value, type) else type(value)
+    for base in kind.__mro__:
+        if not _is_of_library(base.__module__):
+            yield from (
+                part.__code__ for part in vars(base).values() if isinstance(part, FunctionType)
+            )
+
+
+def _is_of_library(module: str | None) -> bool:
+    return module is not None and module.partition(".")[0] in _LIBRARIES
+
+
+def _handles_errors(code: CodeType) -> bool:
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return bool(code.co_exceptiontable) or any(map(_handles_errors, inner))
 
 
 def _same_steps(one: Node, two: Node) -> bool:
@@ -82,8 +189,9 @@ def _steps(plan: Node) -> Iterator[Any]:
     for node in plan.walk():
         values = [getattr(node, field.name) for field in fields(node) if field.compare]
         for value in list(values):
-            if isinstance(value, RowFunction):
-                values += named_by(value.calling.function, 1)
+            asked = value.function if isinstance(value, InnerDatasets) else value
+            if isinstance(asked, RowFunction):
+                values += named_by(asked.calling.function, 1)
         yield type(node), len(node.children), list(map(_comparable, values))
 
 
@@ -91,6 +199,8 @@ def _comparable(value: Any) -> Any:
     """Return a value that can be compared; None for an object that cannot."""
     if isinstance(value, RowsOf | Whole):
         return type(value), _comparable(value.source)
+    if isinstance(value, OpenCount):
+        return "part", value.source
     if type(value) is np.ndarray:
         return value.dtype, value.shape, value.tolist()
     if isinstance(value, list | tuple):
@@ -104,8 +214,25 @@ def _reads_several(plan: Node) -> bool:
     return sum(isinstance(hole, RowsOfFile) for hole in holes) > 1
 
 
+def _holds_datasets(node: Node) -> bool:
+    specs: list[TypeSpec] = flatten(node.element_spec, DATA)
+    return any(isinstance(spec, DatasetSpec) for spec in specs)
+
+
+def _has_inner_template(datasets: object) -> bool:
+    """Find the template of a function inside of the function; its datasets must not read files."""
+    if not isinstance(datasets, InnerDatasets):
+        return False
+    found = datasets.kept.template = _found(datasets)
+    return found is not None and file_hole(found) is None
+
+
 def _is_supported(node: Node) -> bool:
-    if isinstance(node, Map | Filter):
+    if _holds_datasets(node) and not isinstance(node, _PASSING_WINDOWS):
+        return False
+    if isinstance(node, FlatMap | Interleave):
+        return _has_inner_template(node.function)
+    if isinstance(node, Map | Filter | TakeWhile):
         function = node.function if isinstance(node, Map) else node.predicate
         if not isinstance(function, RowFunction) or (isinstance(node, Map) and node.processes):
             return False

@@ -22,7 +22,7 @@ from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, have_same_structure, map_structure
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.plan.node import Node
-from evenfeed.plan.templates import placeholder
+from evenfeed.plan.templates import Template, placeholder
 from evenfeed.plan.windows import DatasetSpec, Held
 from evenfeed.runtime.functions.probing import looked_at, of_any_length, of_any_rank, zeros
 from evenfeed.runtime.functions.row_function import RowFunction
@@ -31,6 +31,17 @@ from evenfeed.runtime.run import FirstElements, Inner, Run
 # Pairs of a value for stand-ins and a length for unknown dimensions. Two show what depends on them. The others are for
 # functions that do not accept zeros, or accept only one value or length.
 _STAND_INS: Final = ((0, 1), (1, 2), (2, 1), (0, 2))
+
+
+@final
+class KeptTemplate:
+    """What the datasets of a function have in common, if it is known. It refers to user code, so the function keeps it."""
+
+    def __init__(self) -> None:
+        self.template: Template | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptTemplate, ()  # another process finds it again
 
 
 @final
@@ -48,10 +59,12 @@ class InnerDatasets:
         self, function: RowFunction, input_spec: Any, plan_of: Callable[[Any], Node]
     ) -> None:
         self.function = function
-        self._specs: list[TypeSpec] = flatten(input_spec, DATA)
-        self._plan_of = plan_of
+        self.input_spec: Any = input_spec
+        self.specs: list[TypeSpec] = flatten(input_spec, DATA)
+        self.plan_of = plan_of
         self._is_declared = False
         self._accepted: list[int] = []  # the lengths of stand-ins that the function accepts
+        self.kept = KeptTemplate()  # the same in the copies for all passes
         # Reject at once a function that returns no dataset, or datasets that differ.
         if self._probed:
             _ = self.output_spec
@@ -87,14 +100,14 @@ class InnerDatasets:
         """Return the plan of the dataset that the function returns for an element."""
         # A tensor keeps its dtype in a list; a NumPy scalar does not.
         arrays: list[Any] = [
-            _as_array(_as_dataset(*pair)) for pair in zip(parts, self._specs, strict=True)
+            _as_array(_as_dataset(*pair)) for pair in zip(parts, self.specs, strict=True)
         ]
-        return self._plan_of(self.function.one(arrays, number)[0])
+        return self.plan_of(self.function.one(arrays, number)[0])
 
-    def of_placeholders(self) -> Node:
+    def of_placeholders(self, maker: object) -> Node:
         """Return the plan that the function returns for placeholders of the parts of an element."""
-        parts = [placeholder(*pair) for pair in enumerate(self._specs)]
-        return self._plan_of(self.function.calling.plain(parts))
+        parts = [placeholder(*pair, maker) for pair in enumerate(self.specs)]
+        return self.plan_of(self.function.calling.plain(parts))
 
     @cached_property
     def output_spec(self) -> Any:
@@ -116,7 +129,7 @@ class InnerDatasets:
                     origin=self.origin,
                 )
             )
-        if not all(map(_has_rank, self._specs)):  # stand-ins do not show what depends on the rank
+        if not all(map(_has_rank, self.specs)):  # stand-ins do not show what depends on the rank
             return map_structure(of_any_rank, common.element_spec, rules=DATA)
         if not self._shows_lengths:
             return map_structure(of_any_length, common.element_spec, rules=DATA)
@@ -125,7 +138,7 @@ class InnerDatasets:
     @property
     def _shows_lengths(self) -> bool:
         """Whether two stand-ins were accepted, of different lengths if elements leave lengths open."""
-        if all(map(_has_known_shape, self._specs)):
+        if all(map(_has_known_shape, self.specs)):
             return len(self._accepted) > 1
         return len(set(self._accepted)) > 1
 
@@ -149,7 +162,7 @@ class InnerDatasets:
                 for value, length in _STAND_INS:
                     try:
                         plans.append(
-                            self.make([_stand_in_part(spec, value, length) for spec in self._specs])
+                            self.make([_stand_in_part(spec, value, length) for spec in self.specs])
                         )
                     except Exception as error:  # noqa: BLE001 - the next stand-in may work: batch(0) fails, for example
                         errors.append(error)
@@ -167,7 +180,7 @@ class InnerDatasets:
 
     def _takes_first_element(self, error: Exception) -> bool:
         """Return True if a function that fails on stand-ins with this error may accept a real element."""
-        if any(isinstance(spec, DatasetSpec) for spec in self._specs):
+        if any(isinstance(spec, DatasetSpec) for spec in self.specs):
             return True  # it reads a dataset, and the stand-in for that has no elements
         if isinstance(error, (TypeError, AttributeError, NameError)):
             return False  # another value would not help
@@ -182,7 +195,7 @@ class InnerDatasets:
         error: Exception | None = None
         for result in self.function.first_results():
             if not isinstance(result, Exception):
-                return self._plan_of(result[0])
+                return self.plan_of(result[0])
             error = error or result
         if (plan := self._plan_by_declaration()) is not None:
             self._is_declared = True
@@ -200,7 +213,7 @@ class InnerDatasets:
         """Return the plan for zeros, with `py_function` and similar calls known only by their declared dtypes."""
         try:
             with looked_at(self.function.asked[0], self.function.effects, declares=True):
-                plan = self.make([zeros(spec) for spec in self._specs])
+                plan = self.make([zeros(spec) for spec in self.specs])
         except (Exception, ProbeAbandoned):  # noqa: BLE001 - it may need values other than zeros
             return None
         return plan if _with_specs([plan]) else None

@@ -4,24 +4,29 @@ The results of a kernel become additional parts of the element. The rest of the 
 of the dataset.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
-from evenfeed.core.handles import Handle, KernelCall, RowKernel, Stage, handle_of, on_stage
+from evenfeed.core.handles import Handle, handle_of
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.randomness.drawn_columns import DrawnColumn, RandomOperation, Turns
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects, ProbeAbandoned, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
+from evenfeed.core.traced.kernel_stages import KernelCall, NewKernel, RowKernel, Stage, on_stage
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.probing import NewVariables, Probe
 from evenfeed.runtime.functions.vectorise import Call, Row
+
+# Returns the call that computes a value before the next kernel, given the number of calls so far.
+Computing: TypeAlias = Callable[[int, object], KernelCall | None]
 
 
 @final
@@ -152,17 +157,29 @@ class Kernels:
                 columns += kernel.run(*(columns[part] for part in call.parts))
         return Block(tuple(columns), block.length)
 
-    def staged(self, call: Call, effects: Effects) -> Call:
+    def before(self, number: int) -> "Kernels":
+        """Return the kernels of the first calls."""
+        return replace(self, calls=self.calls[:number], results=self.results[:number])
+
+    def staged(
+        self, call: Call, effects: Effects, computing: Computing, *, stops: bool = False
+    ) -> Call:
         """Return the function with all parts as arguments: those of the element, then the kernel results.
 
         The values of the variables that it reads come after the parts.
+
+        Args:
+            call: The function.
+            effects: The side effects seen so far.
+            computing: Returns the call that computes an argument of a kernel.
+            stops: Whether to return the argument that the next kernel needs, instead of the results.
 
         Raises:
             NewVariables: The function reads other variables.
         """
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
-            stage = Stage(self.calls, self.computable)
+            stage = Stage(self.calls, self.computable, computing)
             count = len(self.specs)
             pairs = zip(parts[:count], self.specs, strict=True)
             found = iter([_in_stage(part, spec, stage) for part, spec in pairs])
@@ -172,7 +189,7 @@ class Kernels:
             held = dict(zip(self.variables, parts[count:], strict=True))
             probe = Probe(effects, held, draws_columns=self.draws_columns)
             with on_stage(stage), watched_by(probe):
-                result = call(own)
+                result = _first_argument(call, own) if stops else call(own)
             if probe.new:
                 raise NewVariables(probe.new)
             if any(_is_value(leaf) for leaf in result[1]):
@@ -180,6 +197,16 @@ class Kernels:
             return result
 
         return called
+
+
+def _first_argument(call: Call, own: list[Any]) -> tuple[Any, list[Any]]:
+    """Call a function until a kernel needs something that JAX computes, and return that."""
+    try:
+        call(own)
+    except NewKernel as reached:
+        if reached.value is not None:
+            return None, [reached.value]
+    raise TypeError("The function must call the same operations each time it is traced.")
 
 
 def _is_value(leaf: Any) -> bool:

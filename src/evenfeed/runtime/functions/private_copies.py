@@ -15,6 +15,7 @@ import numpy as np
 
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, opened, pack
+from evenfeed.core.tensor_types import HostText
 
 Keep: TypeAlias = Callable[[Any], Any]
 
@@ -32,8 +33,13 @@ def unshared(result: Any) -> Any:
 
 
 def _references_to_memory(view: Any) -> int:
-    """Return the number of references to the array behind a view; a large number if it is not a NumPy array."""
+    """Return the number of references to the array behind a view; a large number if it is not a NumPy array.
+
+    Nobody can write to bytes, such as those that np.frombuffer got.
+    """
     memory = view.base
+    if type(memory) in _UNWRITABLE:
+        return 0
     return getrefcount(memory) if type(memory) is np.ndarray and memory.base is None else _MANY
 
 
@@ -46,6 +52,7 @@ def _references(result: Any) -> int:
     return getrefcount(result)
 
 
+_UNWRITABLE: Final = frozenset({bytes, HostText})
 # The reference counts of an array that nothing else refers to. Measured, because Python versions count differently.
 _MANY: Final = 1 << 30
 _OWN_REFERENCES: Final = min([_references(result) for result in [np.zeros(1)]])

@@ -1,30 +1,24 @@
-"""Recognises results of user functions that need no conversion: numbers and arrays of the dtype in their spec."""
+"""Recognises results of user functions that need no conversion: numbers, text and arrays of the dtypes in their spec."""
 
-from collections.abc import Sequence
-from typing import Any, Final, TypeGuard, final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, cast, final
 
-import numpy as np
-
-from evenfeed.core import dtypes
-from evenfeed.core.promotion import PromotingTensor
-from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.tensor_types import HostTensor
+from evenfeed.core.dtypes import DType
+from evenfeed.core.specs import TypeSpec
+from evenfeed.core.structure import DATA, flatten, opened, packer
 from evenfeed.runtime.functions.private_copies import unshared
+from evenfeed.runtime.functions.ready_parts import (
+    UNREADY,
+    array_taker,
+    array_type,
+    scalar_taker,
+    scalar_type,
+)
 
-# Arrays of these dtypes are tensors without a conversion.
-NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
-# The dtypes of plain Python numbers, if they are small; `to_component` knows the rules for all values.
-PLAIN: Final[dict[type, np.dtype[Any]]] = {
-    bool: dtypes.bool,
-    int: dtypes.int32,
-    float: dtypes.float32,
-}
-SMALL: Final = 2**31
+# Returns the leaves of a value, or None if its structure is another.
+Opener: TypeAlias = Callable[[Any], list[Any] | None]
 
-_ARRAYS: Final[frozenset[type]] = frozenset({np.ndarray, HostTensor, PromotingTensor})
-# Without the Python code of tensors.
-_shape_of: Final[Any] = vars(np.ndarray)["shape"].__get__
-_item_of: Final[Any] = np.ndarray.__getitem__
+_SEQUENCES: Final = (tuple, list)
 
 
 @final
@@ -32,69 +26,122 @@ class ReadyResults:
     """What a result looks like that needs no conversion.
 
     Args:
-        specs: The specs of the parts of a result.
-        structure: None if the result is its only part, or a flat tuple.
-        casts: Whether results are cast to the specs.
+        spec: The spec of a result; None if it is unknown, and no result is ready.
+        casts: Whether results are cast to the spec.
+
+    Attributes:
+        scalar: The NumPy type whose values are ready results, if the spec is that of one number.
+        array: The dtype and the rank of arrays that are ready results, if the spec is that of one array of any lengths.
     """
 
-    def __init__(self, specs: Sequence[TypeSpec], structure: Any, *, casts: bool) -> None:
-        self._scalar: Any = None
-        self._python: type | None = None
-        self._dtype: np.dtype[Any] | None = None
-        self._shape: tuple[int | None, ...] | None = None
-        self._any_of_rank = -1  # the rank, if all lengths are open
-        self._scalars: list[type] | None = None
-        ranked = [spec for spec in specs if _has_rank(spec)]
-        if structure is not None:
-            scalars = [spec.dtype.type for spec in ranked if spec.shape.rank == 0]
-            is_flat = type(structure) is tuple and len(scalars) == len(specs)
-            self._scalars = scalars if is_flat else None
-        elif ranked:
-            self._dtype, self._shape = ranked[0].dtype, tuple(ranked[0].shape.as_list())
-            if set(self._shape) == {None}:
-                self._any_of_rank = len(self._shape)
-            if not self._shape:
-                self._scalar = self._dtype.type
-                self._python = _python_type(self._dtype, casts=casts)
+    def __init__(self, spec: Any, *, casts: bool) -> None:
+        specs: list[TypeSpec] = [] if spec is None else flatten(spec, DATA)
+        arrays = [array_taker(part, casts=casts) for part in specs]
+        takers = [
+            array or scalar_taker(part, casts=casts)
+            for array, part in zip(arrays, specs, strict=True)
+        ]
+        self._take = [take for take in takers if take is not None]
+        self._is_possible = bool(specs) and len(self._take) == len(specs)
+        self._has_arrays = any(array is not None for array in arrays)
+        self._open = None if spec is None else _opener(spec, _SEQUENCES)
+        self._pack = packer(spec, DATA)
+        self.scalar: type | None = scalar_type(spec)
+        self.array: tuple[DType, int] | None = array_type(spec)
 
     def parts(self, held: list[Any]) -> list[Any] | None:
-        """Return the parts of a result: NumPy scalars or arrays. None if it may need a conversion.
+        """Return the parts of a result: bytes, NumPy scalars or arrays. None if it may need a conversion.
 
         Args:
             held: The result. Nothing else may refer to it: an array that others can write to is copied.
         """
-        kind: type[Any] = held[0].__class__
-        if kind is self._scalar:
-            return held
-        if kind in _ARRAYS:
-            if held[0].dtype != self._dtype:
+        if not self._is_possible:
+            return None
+        if self._open is None:
+            part = self.part(held)
+            return None if part is UNREADY else [part]
+        found = self._open(held[0])
+        if found is None:
+            return None
+        held.clear()  # a tuple or dict that nobody else has must not count as another user of its arrays
+        leaves = [unshared(leaf) for leaf in found] if self._has_arrays else found
+        parts: list[Any] = []
+        for take, leaf in zip(self._take, leaves, strict=True):
+            part = take(leaf)
+            if part is UNREADY:
+                held.append(self._pack(leaves))
                 return None
-            shape = _shape_of(held[0])
-            if shape != self._shape and len(shape) != self._any_of_rank and not self._fits(shape):
-                return None
-            if not self._shape:
-                return [_item_of(held[0], ())]
-            return [unshared(leaf).view(np.ndarray) for leaf in held]
-        if kind is self._python:
-            return [self._scalar(held[0])] if -SMALL <= held[0] < SMALL else None
-        if kind is tuple and self._scalars:
-            return list(held[0]) if list(map(type, held[0])) == self._scalars else None
+            parts.append(part)
+        return parts
+
+    @property
+    def is_one(self) -> bool:
+        """Whether a result is its only part."""
+        return self._is_possible and self._open is None
+
+    def part(self, held: list[Any]) -> Any:
+        """Return the only part of a result, as `parts` does; UNREADY if it may need a conversion."""
+        if type(held[0]) is list:
+            return UNREADY  # a list is a tensor only inside of a structure
+        leaves = [unshared(leaf) for leaf in held] if self._has_arrays else held
+        return self._take[0](leaves[0])
+
+
+def _opener(spec: Any, sequences: tuple[type, ...] = (tuple,)) -> Opener | None:
+    """Return what takes a value of this structure apart; None for a single part.
+
+    Args:
+        spec: The structure.
+        sequences: The types that are a plain tuple in a result.
+    """
+    branch = opened(spec, DATA)
+    if branch is None:
         return None
+    first = _level(spec, branch.labels, sequences)
+    inner = [_opener(part) for part in branch.parts]
+    if not any(inner):
+        return first
 
-    def _fits(self, shape: tuple[int, ...]) -> bool:
-        """Return True if a shape is one of those in the spec, which leaves some lengths open."""
-        wanted = self._shape
-        if wanted is None or len(shape) != len(wanted):
-            return False
-        return all(length in (None, found) for length, found in zip(wanted, shape, strict=True))
+    def nested(value: Any) -> list[Any] | None:
+        parts = first(value)
+        if parts is None:
+            return None
+        leaves: list[Any] = []
+        for part, open_part in zip(parts, inner, strict=True):
+            found = [part] if open_part is None else open_part(part)
+            if found is None:
+                return None
+            leaves += found
+        return leaves
+
+    return nested
 
 
-def _has_rank(spec: TypeSpec) -> TypeGuard[TensorSpec]:
-    return isinstance(spec, TensorSpec) and spec.dtype in NATIVE and spec.shape.rank is not None
+def _level(spec: Any, labels: tuple[str, ...], sequences: tuple[type, ...]) -> Opener:
+    """Return what takes one level of a structure apart."""
+    kind, size = cast("type[Any]", type(spec)), len(labels)
+    if issubclass(kind, tuple):
+        kinds: tuple[type[Any], ...] = sequences if kind is tuple else (kind,)  # pyright: ignore[reportUnknownVariableType]
 
+        def open_tuple(value: Any) -> list[Any] | None:
+            return list(value) if type(value) in kinds and len(value) == size else None
 
-def _python_type(dtype: np.dtype[Any], *, casts: bool) -> type | None:
-    """Return the Python type whose small numbers get this dtype without another in between."""
-    if casts and dtype == dtypes.int64:
-        return int  # int32 first, which keeps every small number
-    return next((kind for kind, default in PLAIN.items() if default == dtype), None)
+        return open_tuple
+    if kind is dict:
+        keys = sorted(spec)
+
+        def open_dict(value: Any) -> list[Any] | None:
+            if type(value) is not dict or len(cast("dict[Any, Any]", value)) != size:
+                return None
+            try:
+                return [value[key] for key in keys]
+            except KeyError:
+                return None
+
+        return open_dict
+
+    def open_other(value: Any) -> list[Any] | None:
+        branch = opened(value, DATA) if type(value) is kind else None
+        return list(branch.parts) if branch is not None and branch.labels == labels else None
+
+    return open_other

@@ -27,8 +27,8 @@ from evenfeed.core.specs import (
 from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.calls import TraceArguments
+from evenfeed.runtime.functions.reach.shared_findings import Finding
 from evenfeed.runtime.functions.ready_results import ReadyResults
-from evenfeed.runtime.functions.tracing import Finding
 
 # The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
 Made: TypeAlias = tuple[Column] | None
@@ -193,7 +193,7 @@ class Results:
         self._name = finding.calling.name
         self._specs: list[TypeSpec] | None = None
         self._flat: Any = _NESTED
-        self.ready = ReadyResults((), _NESTED, casts=False)
+        self.ready = ReadyResults(None, casts=False)
         if self.spec is not None:
             self.learn(self.spec)
         # The dtypes and shapes of the last result, if it fitted.
@@ -216,7 +216,7 @@ class Results:
         self.spec, self._specs = spec, flatten(spec, DATA)
         self._any_lengths = [_has_any_lengths(part) for part in self._specs]
         self._flat = _flat_structure(spec, self._specs)
-        self.ready = ReadyResults(self._specs, self._flat, casts=self.casts)
+        self.ready = ReadyResults(spec, casts=self.casts)
 
     def _fit(self, leaf: Any, spec: TypeSpec) -> Any:
         if not isinstance(spec, TensorSpec) or leaf is None or isinstance(leaf, ElementValue):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, final
 
 from evenfeed.core.batchable_specs import spec_of_argument
-from evenfeed.core.block import Block, Positions, of_rows
+from evenfeed.core.block import Block, Positions
 from evenfeed.core.callsite import Origin
 from evenfeed.core.errors import described
 from evenfeed.core.randomness.drawn_columns import Turns
@@ -28,8 +28,10 @@ from evenfeed.runtime.functions.element_calls import ElementCalls
 from evenfeed.runtime.functions.kernels import Kernels
 from evenfeed.runtime.functions.probing import spec_without_values
 from evenfeed.runtime.functions.reach.purity import chance_noted
+from evenfeed.runtime.functions.reach.shared_findings import Finding
 from evenfeed.runtime.functions.results import Results
-from evenfeed.runtime.functions.tracing import Finding, finding_elsewhere, finding_of
+from evenfeed.runtime.functions.staging.row_failures import failure
+from evenfeed.runtime.functions.tracing import finding_elsewhere, finding_of
 from evenfeed.runtime.live_state import CallRecord, Meter, calls_of, new_calls
 from evenfeed.runtime.operator import FailedRow
 from evenfeed.runtime.peek import FirstCalls, Result
@@ -193,8 +195,7 @@ class RowFunction:
         for result in self.first_results():
             if not isinstance(result, Exception):
                 return
-        spec = spec_without_values(self.calling, self.effects)
-        if spec is not None:
+        if (spec := spec_without_values(self.calling, self.effects)) is not None:
             self._results.learn(spec)
             return
         if errors := self._first_calls.errors():
@@ -239,9 +240,9 @@ class RowFunction:
         """Yield some `indices` of a Block with their results, or with the errors of a class that they raise."""
         arguments, count, start = self._calls.reader(block), 0, self.meter.begin()
         with host_rules(), self._noted():
-            call = self._calls.caller(self.effects)
+            call, recalls = self._calls.caller(self.effects), bool(self._recalled)
             for index in indices:
-                found: Result | BaseException | None = self._known(number + index)
+                found: Any = self._known(number + index) if recalls else None
                 if found is None:
                     try:
                         found = call(arguments(index))
@@ -294,20 +295,20 @@ class RowFunction:
             yield
 
     def _one_by_one(self, block: Block, first: int | Positions) -> Block:
-        done: list[list[Any]] = []
-        arguments, recalls = self._calls.reader(block), bool(self._recalled)
+        done: list[Any] = []
+        elements, recalls = self._calls.elements(block), bool(self._recalled)
         with host_rules(), self._noted():
-            call = self._calls.caller(self.effects)
-            for index in range(block.length):
-                known = self._recalled.take(first, index) if recalls else None
-                if isinstance(known, Exception):
-                    raise FailedRow(index, of_rows(done) if done else None, known)
+            call, joined = self._calls.joining(self.effects, in_lists=recalls)
+            for element in elements:
+                known = self._recalled.take(first, len(done)) if recalls else None
+                if recalls and isinstance(known, Exception):
+                    raise FailedRow(len(done), joined(done) if done else None, known)
                 try:
-                    done.append(call(arguments(index)) if known is None else known)
+                    done.append(call(element) if known is None else known)
                 except Exception as error:  # noqa: BLE001 - raised again with a note
-                    before = of_rows(done) if done else None
-                    raise self._failed(block, index, before, error, first) from None
-        return of_rows(done)
+                    before = joined(done) if done else None
+                    raise self._failed(block, len(done), before, error, first) from None
+        return joined(done)
 
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
         """Return the results of the compiled function; None if this Block must run element by element."""
@@ -318,11 +319,10 @@ class RowFunction:
             return None
         done, failed = found
         if failed is not None and failed.any():
-            index = int(failed.argmax())
+            index = int((failed != 0).argmax())
             turns.advance(index + 1)
-            error = IndexError("out of bounds for the indexed tensor.")
             before = done.cut(0, index) if index else None
-            raise self._failed(block, index, before, error, first)
+            raise self._failed(block, index, before, failure(failed[index]), first)
         turns.advance(block.length)
         return done
 

@@ -10,7 +10,7 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.specs import TensorSpec
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels
-from evenfeed.runtime.functions.vectorise import Row
+from evenfeed.runtime.functions.vectorise import Row, Traced
 
 # Maps the parts of an element to those of the result. All of them are columns of one row.
 SingleStep: TypeAlias = Callable[[Sequence[Array]], list[Array]]
@@ -27,7 +27,7 @@ def single_step(traced: tuple[Compiled, Kernels] | None) -> SingleStep | None:
     compiled, kernels = traced
     rows = _static_rows(kernels)
     program = None if rows is None else compiled.program(rows)
-    if rows is None or program is None or program.found.indexes or program.found.calls_back:
+    if rows is None or program is None or _may_fail(program.found) or program.found.calls_back:
         return None
     found = program.found
     if any(part is None for part in found.parts):
@@ -66,6 +66,11 @@ def folded(
         with np.errstate(all="ignore"):
             carried = [column[0, ...] for column in step(columns)]
     return carried
+
+
+def _may_fail(found: Traced) -> bool:
+    """Return True if an index may be out of range, or an integer may be divided by 0."""
+    return found.indexes or found.divides
 
 
 def _static_rows(kernels: Kernels) -> tuple[Row, ...] | None:

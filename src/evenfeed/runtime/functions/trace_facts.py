@@ -1,8 +1,10 @@
-"""Facts about a jaxpr: whether an index may be out of range, and how much work it does."""
+"""Facts about a jaxpr: whether an index may be out of range, which arguments it uses, and how much work it does."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, Final, cast
+
+import numpy as np
 
 _READS: Final = ("gather", "dynamic_slice")
 
@@ -34,6 +36,46 @@ def _has_constant_index(jaxpr: Any) -> bool:
         if not depends.isdisjoint(variables):
             depends.update(equation.outvars)
     return False
+
+
+# Operations on floats that choose, move or compare numbers: none of them rounds.
+_MOVES: Final = frozenset(
+    {
+        *(
+            "abs",
+            "broadcast_in_dim",
+            "concatenate",
+            "convert_element_type",
+            "copy",
+            "dynamic_slice",
+        ),
+        *("dynamic_update_slice", "expand_dims", "gather", "iota", "neg", "pad", "reshape", "rev"),
+        *("select_n", "slice", "sort", "split", "squeeze", "stop_gradient", "transpose"),
+    }
+)
+
+
+def rounds(jaxpr: Any) -> bool:
+    """Return True if the last bits of a result may depend on how it is computed, or by which library."""
+    return any(map(_rounds, _equations(jaxpr)))
+
+
+def _rounds(equation: Any) -> bool:
+    floats_in, floats_out = (
+        any(_is_inexact(variable) for variable in variables)
+        for variables in (equation.invars, equation.outvars)
+    )
+    name = equation.primitive.name
+    if name == "convert_element_type":
+        return floats_in and not floats_out  # undefined for values that do not fit
+    has_inner = next(inner_jaxprs(equation), None) is not None
+    return floats_out and not has_inner and name not in _MOVES
+
+
+def _is_inexact(variable: Any) -> bool:
+    dtype = getattr(variable.aval, "dtype", None)
+    # The dtype of random keys is JAX's own.
+    return dtype is not None and not (isinstance(dtype, np.dtype) and dtype.kind in "biu")
 
 
 # The assumed number of iterations of a while loop.
@@ -134,3 +176,17 @@ def _work_per_output(equation: Any) -> int:
 
 def _size(variable: Any) -> int:
     return prod(getattr(variable.aval, "shape", ()))
+
+
+def parts_read(jaxpr: Any, numeric: Sequence[bool]) -> frozenset[int]:
+    """Return the parts of an element that a program computes with.
+
+    Args:
+        jaxpr: The program. Its arguments are the numeric parts.
+        numeric: For each part, whether it is numeric.
+    """
+    used = {id(atom) for equation in jaxpr.eqns for atom in equation.invars}
+    used.update(map(id, jaxpr.outvars))
+    places = [index for index, is_numeric in enumerate(numeric) if is_numeric]
+    pairs = zip(places, jaxpr.invars, strict=True)
+    return frozenset(index for index, variable in pairs if id(variable) in used)

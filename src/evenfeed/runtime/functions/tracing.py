@@ -1,23 +1,22 @@
 """Traces a user function to decide how it runs, and to find its output spec."""
 
 import warnings
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast, final
-from weakref import WeakValueDictionary
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, final
 
 import numpy as np
 
 from evenfeed.core.callsite import Origin
-from evenfeed.core.captures import constant_key
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import Computed, Handle, NewKernel
-from evenfeed.core.random_bits import DrawsForElements
+from evenfeed.core.handles import Handle
 from evenfeed.core.randomness.drawn_columns import DrawsVary
+from evenfeed.core.randomness.random_bits import DrawsForElements
 from evenfeed.core.side_effects import Effect, Effects, ProbeAbandoned
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec, spec_of
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
+from evenfeed.core.traced.kernel_stages import Computed, NewKernel
 from evenfeed.runtime.functions.calls import (
     Calling,
     TraceArguments,
@@ -31,7 +30,16 @@ from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
 from evenfeed.runtime.functions.reach.purity import uses_generator
 from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
-from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing, trace_settings
+from evenfeed.runtime.functions.reach.shared_findings import (
+    Finding,
+    key_of_trace,
+    share,
+    shared_finding,
+    why_untraceable,
+)
+from evenfeed.runtime.functions.staging.computed_first import computing_first
+from evenfeed.runtime.functions.staging.row_failures import OUTSIDE
+from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing
 
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
 # shows slices (`x[:2]`); lengths with many divisors allow reshapes.
@@ -39,34 +47,6 @@ _LENGTHS: Final = (1, 12, 24)
 
 # A function that needs more traces calls more kernels each time, in a loop over its own elements.
 _MOST_TRACES: Final = 50
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What is known about a function before it runs.
-
-    Attributes:
-        calling: The function, and how it is called.
-        compiled: Its programs; None if it runs per element.
-        kernels: The kernels that run before it on a Block, and the specs of the parts that it gets then.
-        why: Why it runs that way.
-        output_spec: The output spec; None if only a first element can show it.
-        effects: The known side effects.
-        casts: Whether results are cast to the spec, instead of compared with it.
-    """
-
-    calling: Calling
-    compiled: Compiled | None
-    kernels: Kernels
-    why: str
-    output_spec: Any
-    effects: Effects = field(default_factory=Effects)
-    casts: bool = False
-
-
-# The programs in use of functions that always do the same, by their keys.
-_shared: Final[WeakValueDictionary[Hashable, Compiled]] = WeakValueDictionary()
 
 
 def finding_of(asked: TraceArguments) -> Finding:
@@ -77,44 +57,22 @@ def finding_of(asked: TraceArguments) -> Finding:
     Raises:
         DrawsForElements: With `may_draw`, it draws random numbers that depend on the element's position.
     """
-    key = _key(asked)
-    known = None if key is None else _shared.get(key)
+    key = key_of_trace(asked)
+    known = shared_finding(key)
     if known is not None:
-        return replace(known.finding, compiled=known, effects=Effects())
-    found = _newly_found(asked)
-    compiled, kernels = found.compiled, found.kernels
-    is_alone = not (found.effects or kernels.calls or kernels.variables or kernels.operations)
-    if key is not None and compiled is not None and is_alone:
-        compiled.finding = replace(found, compiled=None)
-        _shared[key] = compiled
+        return known
+    found = _newly_found(asked, why_untraceable(key))
+    share(key, found)
     return found
 
 
-def _key(asked: TraceArguments) -> Hashable | None:
-    """Return what a trace depends on; None if it may depend on more."""
-    is_tuple = type(asked.input_spec) is tuple
-    specs = cast("tuple[Any, ...]", asked.input_spec) if is_tuple else (asked.input_spec,)
-    required = () if asked.returns is None else (asked.returns,)
-    if not all(isinstance(spec, TensorSpec) for spec in (*specs, *required)):
-        return None
-    if asked.output_signature is not None or asked.returns_values or asked.untraced is not None:
-        return None
-    function, settings = constant_key(asked.function), trace_settings()
-    if function is None or settings is None:
-        return None
-    options = asked.vectorize, asked.returns, asked.spread, asked.may_draw
-    return function, specs, is_tuple, options, settings
-
-
-def _newly_found(asked: TraceArguments) -> Finding:
+def _newly_found(asked: TraceArguments, known: str | None) -> Finding:
     calling, kernels = _called_as(asked), _kernels_for(asked.input_spec)
     if asked.returns_values:
         return Finding(calling, None, kernels, "it returns a dataset", None)
     request = _TraceRequest(asked, calling, kernels, Effects())
-    untraced = asked.untraced or _why_values_are_needed(calling)
-    if untraced is not None:
-        return _untraced(request, untraced)
-    found = _traced(request)
+    untraced = asked.untraced or known or _why_values_are_needed(calling)
+    found = _traced(request) if untraced is None else _untraced(request, untraced)
     return replace(found, output_spec=asked.returns) if found.output_spec is None else found
 
 
@@ -177,6 +135,8 @@ def _traced_with_kernels(request: _TraceRequest, state: ReachableState) -> Findi
         except NewKernel as new:  # its results become parts of the element
             try:
                 kernels = kernels.with_call(new.call)
+            except NewVariables as read:
+                kernels = kernels.with_variables(read.variables)
             except TypeError:  # it fails again when it runs, and says why
                 break
         except Computed as wanted:
@@ -206,7 +166,8 @@ def _traced_once(request: _TraceRequest) -> Finding:
         request.effects,
     )
     signature = asked.output_signature
-    call, inputs = kernels.staged(calling, effects), kernels.specs
+    computing = computing_first(kernels, calling, effects)
+    call, inputs = kernels.staged(calling, effects, computing), kernels.specs
     attempts = _attempts(kernels)
     watched = ComparedTraces(calling, call, effects)
     outcomes = [watched.trace(rows) for rows in attempts]
@@ -366,7 +327,7 @@ def _check_fixed_index(
     zeros = [np.zeros((1, *row.shape), row.dtype) for row in own]
     held = kernels.held()
     _, failed = program.run(zeros, 1, held=held)
-    if failed is not None and failed.any() and _is_fixed(program, zeros, held):
+    if failed is not None and np.any(failed == OUTSIDE) and _is_fixed(program, zeros, held):
         raise InvalidArgumentError(
             "An index is out of range for every element.",
             fix="index within the shape in element_spec.",
@@ -377,7 +338,7 @@ def _check_fixed_index(
 def _is_fixed(program: Any, zeros: Sequence[Any], held: Sequence[Any]) -> bool:
     """Return True if other values fail too. Otherwise the index comes from the data."""
     _, failed = program.run([column + np.ones_like(column) for column in zeros], 1, held=held)
-    return bool(failed.any())
+    return bool(np.any(failed == OUTSIDE))
 
 
 def _warn(name: str, effects: Effects, origin: Origin | None) -> None:

@@ -1,4 +1,4 @@
-"""Traces a user function with JAX and runs it on whole Blocks: the only module of the runtime that uses JAX.
+"""Traces a user function with JAX and runs it on whole Blocks. The runtime uses JAX here and in `staging/` alone.
 
 Everything is traced with 64-bit types, so that no id is truncated. JAX's defaults are then wider than TensorFlow's;
 `_settled` decides which results keep 64 bits.
@@ -8,7 +8,6 @@ Everything is traced with 64-bit types, so that no id is truncated. JAX's defaul
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownParameterType=false, reportUnknownLambdaType=false
 
-import re
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Sequence
@@ -19,6 +18,7 @@ from typing import Any, Final, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
@@ -27,7 +27,13 @@ from evenfeed.core.promotion import NARROWER
 from evenfeed.runtime.functions.arithmetic.column_arithmetic import arithmetic_of
 from evenfeed.runtime.functions.arithmetic.column_program import ColumnArithmetic
 from evenfeed.runtime.functions.program_keys import SharedPrograms, key_of
-from evenfeed.runtime.functions.trace_facts import indexing, work_of
+from evenfeed.runtime.functions.staging.row_failures import BY_ZERO, OUTSIDE
+from evenfeed.runtime.functions.staging.zero_divisors import (
+    divides_by_numbers,
+    with_zero_divisors,
+)
+from evenfeed.runtime.functions.trace_facts import indexing, parts_read, rounds, work_of
+from evenfeed.runtime.functions.trace_texts import comparable, text_of
 from evenfeed.runtime.functions.width_origins import origins_of
 
 # Maps the parts of an element to the structure of the result and its parts.
@@ -59,7 +65,10 @@ class Traced:
         work: Roughly how many numbers it computes.
         arithmetic: The same computation without JAX, if it is simple enough.
         calls_back: Whether compiled code would call Python, which must see each element exactly once.
+        divides: Whether it divides integers by something that may be 0.
+        is_exact: Whether another way to compute it, such as NumPy, gives the same to the last bit.
         key: Equal for two traces, also of different functions, if they compute the same; None if that is unknown.
+        reads: The parts that it computes with.
     """
 
     structure: Any
@@ -71,7 +80,10 @@ class Traced:
     work: int = 0
     arithmetic: ColumnArithmetic | None = None
     calls_back: bool = False
+    divides: bool = False
     key: bytes | None = None
+    reads: frozenset[int] = frozenset()
+    is_exact: bool = True
 
 
 @cache
@@ -98,6 +110,11 @@ class on_host:  # noqa: N801 - used like a function; a generator-based one would
 def is_array(value: object) -> bool:
     """Return True if `value` is a JAX array or a tracer."""
     return isinstance(value, jax.Array)
+
+
+def is_tracer(value: object) -> bool:
+    """Return True if JAX traces how `value` is computed."""
+    return "jax" in sys.modules and isinstance(value, jax.core.Tracer)
 
 
 def trace_state() -> object:
@@ -142,28 +159,28 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
     """Trace a function for elements of these shapes and dtypes; None marks parts that JAX cannot hold."""
     if not any(rows):  # nothing for JAX to do, so it is not loaded
         structure, leaves = call(_filled(rows, ()))
-        return Traced(structure, tuple(leaves), text=repr([_comparable(leaf) for leaf in leaves]))
+        return Traced(structure, tuple(leaves), text=repr([comparable(leaf) for leaf in leaves]))
     with on_host():
         found, closed = _jaxpr(call, rows)
-        computed = [part for part in found.parts if isinstance(part, Row)]
         dtypes_kept, wider = _settled(call, rows, closed)
-    assert len(computed) == len(dtypes_kept)
     kept = iter(dtypes_kept)
-    parts = tuple(
-        Row(part.shape, next(kept)) if isinstance(part, Row) else part for part in found.parts
-    )
+    parts = tuple(Row(p.shape, next(kept)) if isinstance(p, Row) else p for p in found.parts)
     indexes, fixed = indexing(closed.jaxpr)
+    arithmetic = None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows))
     return Traced(
         found.structure,
         parts,
         wider,
-        _text(closed, found),
+        text_of(closed, found.parts),
         indexes,
         fixed,
         work_of(closed.jaxpr),
-        None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows)),
+        arithmetic,
         bool(closed.effects),
+        divides_by_numbers(closed),
         None if wider or closed.effects else key_of(closed),
+        parts_read(closed.jaxpr, [row is not None for row in rows]),
+        arithmetic is not None or not rounds(closed.jaxpr),
     )
 
 
@@ -202,25 +219,6 @@ def _filled(rows: Sequence[Row | None], arrays: Sequence[Any]) -> list[Any]:
     """Return the arrays, with handles for the parts that JAX does not get."""
     left = iter(arrays)
     return [Handle(i) if row is None else next(left) for i, row in enumerate(rows)]
-
-
-def _text(closed: Any, found: Traced) -> str:
-    """Return a text of everything that a trace did, without object addresses."""
-    constants = [
-        (str(c.dtype), c.shape, np.asarray(c).tobytes()) for c in map(_array, closed.consts)
-    ]
-    parts = [_comparable(part) for part in found.parts]
-    return re.sub(r" at 0x[0-9a-f]+", "", f"{closed.jaxpr}\n{constants}\n{parts}")
-
-
-def _array(constant: Any) -> Any:
-    return constant if is_array(constant) else np.asarray(constant)
-
-
-def _comparable(part: Any) -> object:
-    if isinstance(part, Handle):
-        return f"part {part.index}"
-    return (part.dtype.str, part.tolist()) if isinstance(part, np.ndarray) else part
 
 
 # --- which results keep 64 bits -----------------------------------------------------------------
@@ -318,6 +316,7 @@ class BlockProgram:
 
     def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
         """Start the computation on columns and variables. The first call compiles it, unless it is known."""
+        fork.check()
         with on_host():
             if self._ready is None:
                 self._ready = self._shared()
@@ -333,14 +332,22 @@ class BlockProgram:
         specs = [jax.ShapeDtypeStruct((self._length, *row.shape), row.dtype) for row in rows]
         return _programs.of(key, lambda: self._run.lower(*specs).compile())
 
-    def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
-        return [], self._body(*arrays)
+    def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        return [], *self._divided(*arrays)
 
-    def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
-        checked = checkify.checkify(self._body, errors=checkify.index_checks)
-        error, outputs = checked(*arrays)
+    def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        checked = checkify.checkify(self._divided, errors=checkify.index_checks)
+        error, (zeros, outputs) = checked(*arrays)
         # Only whether a row failed: the error details would be computed for every row.
-        return [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_], outputs
+        flags = [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_]
+        return flags, zeros, outputs
+
+    def _divided(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        """Return whether a divisor is 0, if it may be, and the results."""
+        if not self._found.divides:
+            return [], self._body(*arrays)
+        outputs, is_zero = with_zero_divisors(self._body)(*arrays)
+        return [is_zero], outputs
 
     def _body(self, *arrays: Any) -> list[Any]:
         outputs = self._computed(arrays)
@@ -363,10 +370,12 @@ class Started:
     """A computation in progress."""
 
     failed: Sequence[Any]
+    zeros: Sequence[Any]
     outputs: Sequence[Any]
 
     def wait(self) -> tuple[list[Array], Array | None]:
-        """Return the computed columns, and which rows indexed out of range (None if none can)."""
-        flags = [np.asarray(flag) for flag in self.failed]
-        failed = np.logical_or.reduce(flags) if flags else None
+        """Return the computed columns, and which rows failed (None if none can): OUTSIDE or BY_ZERO."""
+        flags = [np.where(flag, OUTSIDE, 0) for flag in self.failed]
+        flags += [np.where(flag, BY_ZERO, 0) for flag in self.zeros]
+        failed = np.maximum.reduce(flags) if flags else None
         return [np.asarray(output) for output in self.outputs], failed

@@ -1,6 +1,6 @@
 """`iterator.stats()`: the figures of each stage of a plan, and what to change."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
@@ -31,7 +31,7 @@ class PipelineStats(IteratorStats):
     Attributes:
         seconds: The time from the first read to now, or to the end of the data.
         waited_seconds: The time in which your program waited for elements.
-        elements: How many elements were read for your program.
+        elements: How many elements your program has got.
         stages: The stages, from the sources to the end.
         bottleneck: The number of the stage that everything waits for; None if there is none.
         advice: One sentence that says what to change.
@@ -84,6 +84,8 @@ class PipelineMeasure:
 
     Attributes:
         meter: The meters of its stages.
+        held: Returns how many elements were read, but not delivered yet.
+        dropped: How many elements were read, and will never be delivered.
 
     Args:
         plan: The plan that is read.
@@ -94,6 +96,8 @@ class PipelineMeasure:
         self.meter = PlanMeter()
         self._consumer = StageMeter(plan, self.meter.events)
         self._has_ended = False
+        self.held: Callable[[], int] = int
+        self.dropped = 0
 
     @property
     def name(self) -> str:
@@ -119,7 +123,11 @@ class PipelineMeasure:
         end = taken.last if self._has_ended else perf_counter()
         seconds = end - taken.first if taken.first else 0.0
         waited = taken.own + taken.below
-        return pipeline_stats(seconds, waited, taken.elements, list(self._stages(seconds)))
+        early = min(self.held() + self.dropped, taken.elements)
+        stages = list(self._stages(seconds))
+        last = len(self._steps) - 1
+        stages[last] = stages[last].without(early)
+        return pipeline_stats(seconds, waited, taken.elements - early, stages)
 
     def events(self) -> list[TraceEvent]:
         """Return the latest reads."""

@@ -6,7 +6,7 @@ without one has neither wrappers nor counters.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from threading import get_ident
 from time import perf_counter
 from typing import Final, TypeAlias, final
@@ -245,6 +245,10 @@ class MeasuredRows(Rows):
             seconds = perf_counter() - began
             self.stage.add(block, began, seconds, clock["below"])
             clock["below"] = outer + seconds
+
+    def partly(self, parts: Collection[int]) -> Rows | None:
+        rows = self._rows.partly(parts)
+        return None if rows is None else MeasuredRows(rows, self.stage)
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(position)

@@ -19,7 +19,7 @@ class StageStats(Stats):
         name: The call that made it, such as `batch(32)`.
         line: The line of your program that made it; empty if unknown.
         inputs: The numbers of the stages that it reads.
-        elements: How many elements it has returned.
+        elements: How many elements it has returned; those that your program has got, if it is the last stage.
         elements_per_second: The same, divided by the time that the iterator has run.
         bytes: About how many bytes these elements have.
         busy_seconds: The time in which it worked, or its code waited for something, such as a server.
@@ -71,4 +71,16 @@ class StageStats(Stats):
             else max(0.0, self.cpu_seconds - (before.cpu_seconds or 0.0)),
             input_wait_seconds=self.input_wait_seconds - before.input_wait_seconds,
             room_wait_seconds=self.room_wait_seconds - before.room_wait_seconds,
+        )
+
+    def without(self, early: int) -> "StageStats":
+        """Return the figures without elements that were read too early to count."""
+        if not early or not self.elements:
+            return self
+        left = max(0, self.elements - early)
+        return replace(
+            self,
+            elements=left,
+            elements_per_second=self.elements_per_second * left / self.elements,
+            bytes=self.bytes * left // self.elements,
         )

@@ -1,5 +1,6 @@
 """Operators for padded_batch, unbatch and rebatch."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final, final
 
@@ -24,6 +25,10 @@ from evenfeed.runtime.step import Step, runs
 
 # The version of iterator states since which padded batches are read with those after them.
 _WIDE_SINCE: Final = 6
+# So many batches show how their lengths vary.
+_SAMPLE: Final = 16
+# How many standard deviations the rows of some batches may be more than expected.
+_MARGIN: Final = 3.0
 
 
 @runs(PaddedBatch)
@@ -41,6 +46,7 @@ class PadBatches(Operator):
     def __init__(self, child: Operator, node: PaddedBatch, *, is_wide: bool = True) -> None:
         self._child = ReadWide(child, only_if_hidden=True) if is_wide else child
         self._node = node
+        self._padded = Padding(node)
 
     def read(self, most: int) -> Block | None:
         """Return one batch, whatever `most` is, because the next may have another shape."""
@@ -49,8 +55,28 @@ class PadBatches(Operator):
         length = sum(block.length for block in blocks)
         if length == 0 or (length < self._node.batch_size and self._node.drop_remainder):
             return None
-        columns = concatenated(blocks).columns
-        parts = zip(columns, self._node.shapes, self._node.values, strict=True)
+        return self._padded(concatenated(blocks))
+
+    def state(self) -> State:
+        return self._child.state()
+
+    def restore(self, state: State) -> None:
+        self._child.restore(state)
+
+    def children(self) -> tuple[Operator, ...]:
+        return (self._child,)
+
+
+@final
+class Padding:
+    """Pads the elements of a batch, and stacks them."""
+
+    def __init__(self, node: PaddedBatch) -> None:
+        self._node = node
+
+    def __call__(self, rows: Block) -> Block:
+        """Return the batch of all `rows`, as a Block of one element."""
+        parts = zip(rows.columns, self._node.shapes, self._node.values, strict=True)
         return Block(tuple(self._padded(place, *part) for place, part in enumerate(parts)), 1)
 
     def _padded(self, place: int, column: Column, shape: TensorShape, fill: Array) -> Column:
@@ -103,15 +129,6 @@ class PadBatches(Operator):
         path = paths(self._node.element_spec, DATA)[place]
         return f" in part {path}" if path else ""
 
-    def state(self) -> State:
-        return self._child.state()
-
-    def restore(self, state: State) -> None:
-        self._child.restore(state)
-
-    def children(self) -> tuple[Operator, ...]:
-        return (self._child,)
-
 
 @runs(Unbatch)
 def _split(step: Step[Unbatch]) -> Operator:
@@ -132,14 +149,12 @@ class SplitBatches(Operator):
         self._rows: Block | None = None
         self._used = 0
         self._before: State = None
-        self._per_batch: int | None = None  # the rows of the longest of the last batches
+        self._lengths = BatchLengths()
 
     def read(self, most: int) -> Block | None:
         while self._rows is None or self._used == self._rows.length:
             self._before, self._rows, self._used = self._feed.state(), None, 0
-            # One batch shows how long they are. If it read more, sizes would multiply with each unbatch of a plan.
-            count = 1 if self._per_batch is None else max(1, most // self._per_batch)
-            batches = self._feed.read(count)
+            batches = self._feed.read(self._lengths.batches_for(most))
             if batches is None:
                 return None
             self._rows = self._split(batches)
@@ -148,12 +163,10 @@ class SplitBatches(Operator):
         return rows
 
     def _split(self, batches: Block) -> Block:
-        lengths = [_lengths(column) for column in batches.columns if column is not None]
-        first = lengths[0] if lengths else None
-        if first is not None and all(n is not None and np.array_equal(first, n) for n in lengths):
-            # The longest, so that a read of as many batches as long as this one returns no more than was asked for.
-            self._per_batch = max(1, int(first.max()))
-            return _flattened(batches)
+        together = split_together(batches)
+        if together is not None:
+            self._lengths.learn(together[1])
+            return together[0]
         # Parts of different lengths, or that are no arrays, are split one by one.
         self._feed.give_back(batches.length - 1)
         return self._split_one(batches.row(0))
@@ -168,7 +181,7 @@ class SplitBatches(Operator):
                 origin=self._node.origin,
             )
         (length,) = lengths.pop()
-        self._per_batch = max(1, length)
+        self._lengths.learn(np.array([length]))
         pairs = zip(parts, self._specs, strict=True)
         return Block(tuple(_rows_of(*pair) for pair in pairs), length)
 
@@ -186,6 +199,37 @@ class SplitBatches(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._feed.child,)
+
+
+@final
+class BatchLengths:
+    """How many batches to read for some rows, by the lengths of earlier batches.
+
+    It guesses low: a batch that is read too early may be the result of a user function, or may be large.
+    """
+
+    def __init__(self) -> None:
+        self._longest: int | None = None
+        self._mean = 0.0
+        self._deviation: float | None = None
+
+    def learn(self, lengths: Positions) -> None:
+        """Look at the batches that were read last."""
+        self._longest = max(1, int(lengths.max()))
+        if len(lengths) >= _SAMPLE:
+            self._mean, self._deviation = float(lengths.mean()), float(lengths.std())
+
+    def batches_for(self, rows: int) -> int:
+        """Return how many batches to read for so many rows."""
+        # One batch shows how long they are. If it read more, sizes would multiply with each unbatch of a plan.
+        if self._longest is None:
+            return 1
+        if self._deviation is None or self._mean < 1:
+            return max(1, rows // self._longest)
+        # The most batches whose rows, with a margin for chance, are no more than asked for: a quadratic equation.
+        margin = _MARGIN * self._deviation
+        root = (math.sqrt(margin * margin + 4 * self._mean * rows) - margin) / (2 * self._mean)
+        return max(1, min(rows, int(root * root)))
 
 
 @runs(Rebatch)
@@ -251,6 +295,15 @@ class RecutBatches(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._feed.child,)
+
+
+def split_together(batches: Block) -> tuple[Block, Positions] | None:
+    """Return the rows of batches, and how many each has; None if their parts differ in length, or are no arrays."""
+    lengths = [_lengths(column) for column in batches.columns if column is not None]
+    first = lengths[0] if lengths else None
+    if first is None or not all(n is not None and np.array_equal(first, n) for n in lengths):
+        return None
+    return _flattened(batches), first
 
 
 def _lengths(column: Array | Texts | RaggedTensor | list[Any]) -> Positions | None:

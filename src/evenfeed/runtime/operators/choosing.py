@@ -8,7 +8,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions, concatenated, items
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.random_bits import key_of, raw
+from evenfeed.core.randomness.random_bits import key_of, raw
 from evenfeed.plan.choosing import Choose, Counter, Random, Sample
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import draws_in_turn
@@ -177,12 +177,24 @@ class ReadChosen(Operator):
             if block is None:
                 return None
             choices = self._numbers(block)
-            rows, used = self._serve(choices)
-            self._choices.give_back(block.length - max(1, used))
+            places = self._open(choices)
+            rows, served = self._serve(choices[places])
+            passed = rows is None and len(places) > 0
+            used = int(places[served]) + passed if served < len(places) else len(choices)
+            self._choices.give_back(block.length - used)
             if rows is not None:
                 return rows
-            self._pass_over(int(choices[0]))
+            if passed:
+                self._pass_over(int(choices[places[0]]))
         return None
+
+    def _open(self, choices: Positions) -> Positions:
+        """Return the places of the choices that do not name a child which has ended."""
+        if not any(self._ended):
+            return np.arange(len(choices))
+        inside = (choices >= 0) & (choices < len(self._ended))
+        ended = np.array(self._ended)[np.where(inside, choices, 0)]
+        return np.flatnonzero(~(inside & ended))
 
     def _numbers(self, block: Block) -> Positions:
         """Return the choices up to the first that is not a single number; the rank may be unknown."""

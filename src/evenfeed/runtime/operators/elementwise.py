@@ -8,7 +8,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions, of_rows
 from evenfeed.core.conversion import Array
-from evenfeed.core.random_bits import key_of, words_at
+from evenfeed.core.randomness.random_bits import key_of, words_at
 from evenfeed.formats.json_values import from_json, to_json
 from evenfeed.plan.elementwise import (
     AUTOTUNE,

@@ -1,15 +1,17 @@
 """Reads the rows of files: by position if their counts are known, else sequentially."""
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
-from typing import Any, Final, Self, final
+from typing import Any, Final, Self, cast, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
 from evenfeed.core.errors import DataLossError, EvenfeedError
-from evenfeed.formats.reader import DataFile, Reader, Together
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten
+from evenfeed.formats.reader import DataFile, PartRead, PartsRead, Reader, Together
 from evenfeed.plan.files import Files
 from evenfeed.runtime.operator import FailedRow, Operator, State
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, Uncounted, addresses, forward
@@ -30,7 +32,7 @@ def _file_rows(lookup: Lookup[Files]) -> Indexed:
     counts = node.counted()
     if counts is None:
         raise Uncounted(node)
-    rows = FileRows(node.files, counts)
+    rows = FileRows(node.files, counts, node.spec)
     return (rows, InTurn(counts)) if node.in_turn else forward(rows)
 
 
@@ -43,11 +45,16 @@ def _read_files(step: Step[Files]) -> Operator:
 class FileRows(Rows):
     """The rows of files with known row counts, one file after the other."""
 
-    def __init__(self, files: Sequence[DataFile], counts: Sequence[int]) -> None:
+    def __init__(self, files: Sequence[DataFile], counts: Sequence[int], spec: Any = None) -> None:
         self._files = files
+        self._counts = counts
+        self._spec = spec
         self._readers: dict[int, Reader] = {}
         self._lost: dict[int, DataLossError] = {}  # the errors of damaged files, by index
-        self._opens_until_check = 1  # how many files to open before checking how much all hold
+        self._sizes: dict[
+            int, int
+        ] = {}  # the bytes that readers hold, if any, least recently used first
+        self._held = 0  # their sum
         self._ends = np.cumsum(counts, dtype=np.int64)
         self._starts = np.append(0, self._ends)
         self.size = int(self._starts[-1])
@@ -61,9 +68,11 @@ class FileRows(Rows):
 
     def _fetched(self, file: int, rows: Positions) -> Block:
         try:
-            return self._reader(file).fetch(rows)
+            block = self._reader(file).fetch(rows)
         except (EvenfeedError, OSError) as error:
             raise _damaged(error, self._files[file]) from error
+        self._count_held(file)
+        return block
 
     def run(self, start: int, count: int) -> Block:
         """Return `count` rows from `start` on; views if they are contiguous in one file."""
@@ -76,8 +85,15 @@ class FileRows(Rows):
                 blocks.append(self._reader(file).whole(first, some))
             except (EvenfeedError, OSError) as error:
                 raise _damaged(error, self._files[file], self._lost_from(file, first)) from error
+            self._count_held(file)
             start, count = start + some, count - some
         return concatenated(blocks)
+
+    def partly(self, parts: Collection[int]) -> Rows | None:
+        wanted = _read_of(self._spec, parts)
+        found = [None if wanted is None else file.reading(wanted) for file in self._files]
+        files = [file for file in found if file is not None]
+        return FileRows(files, self._counts) if files and len(files) == len(found) else None
 
     def provenance(self, position: int) -> RowOrigin | None:
         file = int(np.searchsorted(self._ends, position, "right"))
@@ -88,7 +104,6 @@ class FileRows(Rows):
     def _reader(self, file: int) -> Reader:
         reader = self._readers.pop(file, None)
         if reader is None:
-            self._drop_old_readers()
             reader = self._opened(file)
         self._readers[file] = reader  # move it to the end: it was used last
         return reader
@@ -109,21 +124,45 @@ class FileRows(Rows):
             self._lost[file] = error
             raise
 
-    def _drop_old_readers(self) -> None:
-        """Drop the least recently used readers if all together hold too many bytes."""
-        self._opens_until_check -= 1
-        if self._opens_until_check:
+    def _count_held(self, file: int) -> None:
+        """Drop the least recently used readers if all together hold too many bytes, but not this one."""
+        reader = self._readers.get(file)
+        if reader is None:
             return
-        # With many files, check seldom: else opening all of them takes quadratic time.
-        self._opens_until_check = 1 + len(self._readers) // 64
-        held = {number: reader.held for number, reader in list(self._readers.items())}
-        left = sum(held.values())
-        for number, size in held.items():
-            if left <= _MOST_HELD:
-                return
-            if size:
+        self._count(file, reader.held)
+        if self._held <= _MOST_HELD:
+            return
+        for number in list(self._sizes):
+            if self._held > _MOST_HELD and number != file:
                 self._readers.pop(number, None)
-                left -= size
+                self._count(number, 0)
+
+    def _count(self, file: int, size: int) -> None:
+        self._held += size - self._sizes.pop(file, 0)
+        if size:
+            self._sizes[file] = size  # at the end: it was used last
+
+
+def _read_of(spec: Any, parts: Collection[int]) -> PartsRead | None:
+    """Return which columns to read for some parts of the rows; None if all are needed, or rows have no columns.
+
+    A part without a fixed shape is always read: shapes choose the program that computes with rows.
+    """
+    if type(spec) is not dict:
+        return None
+    columns: dict[str, tuple[PartRead, ...]] = {}
+    number = 0
+    for name, own in sorted(cast("dict[str, Any]", spec).items()):
+        specs = flatten(own, DATA)
+        places = range(number, number + len(specs))
+        number = places.stop
+        needed = any(place in parts for place in places) or not all(map(_has_shape, specs))
+        columns[name] = tuple(PartRead(blank=None if needed else one) for one in specs)
+    return columns if any(read.blank for reads in columns.values() for read in reads) else None
+
+
+def _has_shape(spec: Any) -> bool:
+    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
 
 
 def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:

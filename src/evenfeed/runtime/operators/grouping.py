@@ -1,6 +1,6 @@
 """Batches of elements: as rows with positions, and as an operator for elements without positions."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, final
 
@@ -73,6 +73,10 @@ class BatchedRows(Rows):
             error, damaged = unlike, 0
         # One of the batches fails, and keeps its place.
         raise FailedRow(0, None, error, damaged=damaged)
+
+    def partly(self, parts: Collection[int]) -> Rows | None:
+        rows = self._rows.partly(parts)
+        return None if rows is None else BatchedRows(rows, self._node)
 
     def provenance(self, position: int) -> RowOrigin | None:
         return of_batch(self._rows.provenance(position * self._batch))

@@ -7,7 +7,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.core.errors import DataLossError, FailedPreconditionError
-from evenfeed.core.random_bits import Permutation, key_of
+from evenfeed.core.randomness.random_bits import Permutation, key_of
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import HintedShard, Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice

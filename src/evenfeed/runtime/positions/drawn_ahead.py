@@ -5,7 +5,7 @@ from typing import Final, final
 
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
-from evenfeed.core.random_bits import Permutation, is_stored
+from evenfeed.core.randomness.random_bits import Permutation, is_stored
 
 # Fewer numbers are permuted in less time than another thread takes to begin.
 _WORTH_A_THREAD: Final = 1 << 14

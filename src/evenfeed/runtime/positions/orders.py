@@ -8,7 +8,7 @@ import numpy as np
 
 from evenfeed.core.block import Positions
 from evenfeed.core.errors import OutOfRangeError, ResourceExhaustedError
-from evenfeed.core.random_bits import Permutation, key_of, numbers_below
+from evenfeed.core.randomness.random_bits import Permutation, key_of, numbers_below
 from evenfeed.core.specs import INFINITE
 from evenfeed.runtime.positions.drawn_ahead import DrawnAhead
 
@@ -199,8 +199,8 @@ class Shuffled(Order):
             return self._slots.leaving(start, count)
         if filled <= 0:
             return self._drained(start, count)
-        tail = self._drained(start + filled, count - filled)
-        return np.concatenate([self._slots.leaving(start, filled), tail])
+        head = self._slots.leaving(start, filled)  # first: the rest follows from the slots after it
+        return np.concatenate([head, self._drained(start + filled, count - filled)])
 
     def _drained(self, start: int, count: int) -> Positions:
         """Return the outputs after the input has ended: the rest of the buffer, in a random order."""

@@ -1,7 +1,7 @@
 """Rows: elements that can be fetched by position, in any order and any number of times."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import accumulate
 from typing import Final, final
 
@@ -39,6 +39,16 @@ class Rows(ABC):
         """Return `count` elements from `start` on; only the first ones if others have another shape."""
         return self.fetch(np.arange(start, start + count, dtype=np.int64))
 
+    def partly(self, parts: Collection[int]) -> "Rows | None":  # noqa: ARG002 - most are read as a whole
+        """Return the same rows, of which only some parts are read; None if that saves nothing.
+
+        The other parts are zeros and empty text. `fetch` and `run` raise Unread if these would hide an error.
+
+        Args:
+            parts: The indices of the parts to read, at least.
+        """
+        return None
+
     def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - most rows do not know
         """Return the origin of the row at `position`; None if unknown."""
         return None
@@ -58,6 +68,10 @@ class Reordered(Rows):
 
     def run(self, start: int, count: int) -> Block:
         return fetch_steps(self._rows, self._order, start, count)
+
+    def partly(self, parts: Collection[int]) -> Rows | None:
+        rows = self._rows.partly(parts)
+        return None if rows is None else Reordered(rows, self._order)
 
     def provenance(self, position: int) -> RowOrigin | None:
         return self._rows.provenance(_at(self._order, position))

@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from multiprocessing import spawn
 from traceback import TracebackException
@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, final
 
 from evenfeed.core.block import Block, Column, Outcome, of_rows
+from evenfeed.core.lazy import cloudpickle
 from evenfeed.core.ragged import ragged_columns
 from evenfeed.runtime.processes.portable import LOADING_MAIN
 from evenfeed.runtime.processes.shared_memory import (
@@ -33,8 +34,10 @@ from evenfeed.runtime.processes.shared_memory import (
 _PARENT_SECONDS: Final = 1.0
 
 
-class _OneElement(Protocol):
-    def one(self, parts: list[Any], number: int | None = None) -> list[Any]: ...
+class _Elements(Protocol):
+    def each(
+        self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]
+    ) -> "Iterator[tuple[int, list[Any] | BaseException]]": ...
 
 
 def main(connection: int, memory: int, name: str, parent: int) -> None:
@@ -74,7 +77,7 @@ def _exit(code: int) -> None:
     os._exit(code)  # output is flushed already, and interpreter shutdown may wait for threads
 
 
-def _loaded(link: Link) -> "tuple[_OneElement | None, Callable[..., pickle.Unpickler]]":
+def _loaded(link: Link) -> "tuple[_Elements | None, Callable[..., pickle.Unpickler]]":
     """Return the function to run and the unpickler for elements. Report a failure to the parent."""
     preparation, pickled = link.receive()
     program = _Program(preparation)
@@ -91,7 +94,7 @@ def _loaded(link: Link) -> "tuple[_OneElement | None, Callable[..., pickle.Unpic
 
 def _work(
     link: Link,
-    function: _OneElement,
+    function: _Elements,
     unpickler: Callable[..., pickle.Unpickler],
     progress: Counter,
     name: str,
@@ -102,29 +105,35 @@ def _work(
         outcomes = _outcomes(link, function, block, number, progress=progress, name=name)
         seconds = time.perf_counter() - start
         waited = max(0.0, seconds - (time.process_time() - computed))
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):  # a daemon has none
             stream.flush()
         link.send((outcomes, seconds, waited))
 
 
 def _outcomes(  # noqa: PLR0913 - keyword-only arguments
-    link: Link, function: _OneElement, block: Block, first: int, *, progress: Counter, name: str
+    link: Link, function: _Elements, block: Block, first: int, *, progress: Counter, name: str
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     rows: list[list[Any]] = []
-    elements = block.cut_up()
-    for index in range(block.length):
-        progress[0] = index
-        try:
-            rows.append(function.one(elements.row(index), first + index))
-        except Exception as error:  # noqa: BLE001 - the parent raises it
+    indices = _shown(range(block.length), progress)
+    for _, found in function.each(block, first, indices, Exception):
+        if type(found) is list:
+            rows.append(found)
+        elif isinstance(found, Exception):  # the parent raises it
             if rows:
                 outcomes.append(_sendable(rows))
                 rows = []
-            outcomes.append(portable_error(error, name))
+            outcomes.append(portable_error(found, name))
         if not link.is_open():
             _exit(CONNECTION_CLOSED)  # now, while `progress` shows the element that closed it
     return [*outcomes, _sendable(rows)] if rows else outcomes
+
+
+def _shown(indices: Iterable[int], progress: Counter) -> Iterator[int]:
+    """Yield indices, each of which the parent sees until the next is taken."""
+    for index in indices:
+        progress[0] = index
+        yield index
 
 
 def _sendable(rows: list[list[Any]]) -> Block:
@@ -175,16 +184,35 @@ class _Unpickler(pickle.Unpickler):
 def portable_error(error: Exception, name: str) -> Exception:
     """Return an exception that can be pickled, with its traceback as a note."""
     text = _traceback(error)
-    sent = error if _survives(error) else _builtin_copy(error)
+    sent = error if _survives(error, pickle) else None
+    if sent is None and type(error).__module__ == "__main__" and _survives(error, cloudpickle):
+        sent = ByValue(error)  # its class came by value, too, and the parent knows it again
+    sent = sent or _builtin_copy(error)
     sent.add_note(f"in {name}:\n{text}")
     return sent
 
 
-def _survives(error: Exception) -> bool:
+def _survives(error: Exception, by: Any) -> bool:
     try:
-        return type(pickle.loads(pickle.dumps(error))) is type(error)
+        return type(by.loads(by.dumps(error))) is type(error)
     except Exception:  # noqa: BLE001 - user classes can raise anything here
         return False
+
+
+@final
+class ByValue(Exception):  # noqa: N818 - only while it is sent
+    """An exception that is pickled with its class. The other process gets the exception itself."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self._error = error
+
+    def add_note(self, note: str) -> None:
+        """Add a note to the exception."""
+        self._error.add_note(note)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cloudpickle.loads, (cloudpickle.dumps(self._error),)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _builtin_copy(error: Exception) -> Exception:

@@ -1,7 +1,5 @@
-"""Checks that a user function can run in another process: pickling, the main program, shared state."""
+"""Checks that a user function can run in another process: the platform, the main program, shared state."""
 
-import os
-import pickle
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -9,7 +7,7 @@ from typing import Any, Final, final
 
 from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from evenfeed.core.side_effects import Effect, Effects
-from evenfeed.runtime.functions.calls import name_of
+from evenfeed.runtime.processes.pickling import check_pickles
 
 # True in a process while it loads the main program again, for a function that is defined there.
 LOADING_MAIN: Final = ContextVar("LOADING_MAIN", default=False)
@@ -36,22 +34,7 @@ def check_portable(function: Callable[..., Any], vectorize: bool | None) -> None
         )
     if LOADING_MAIN.get():
         return  # the first process has checked it, and the function never runs here
-    name = name_of(function)
-    check = _PickleCheck()
-    try:
-        check.dump(function)
-    except Exception as error:
-        raise InvalidArgumentError(
-            f"{name} cannot be sent to another process: {error}",
-            fix="define it with def at the top level of a module, and bind values to it with "
-            "functools.partial; or omit processes=True.",
-        ) from error
-    if check.needs_main and not _main_has_a_file():
-        raise InvalidArgumentError(
-            f"{name} is defined in a program without a file (a notebook, python -c, standard input), "
-            "so another process cannot import it.",
-            fix="move it to a module, say steps.py, and write `from steps import …`.",
-        )
+    check_pickles(function)
 
 
 def check_alone(name: str, effects: Effects) -> None:
@@ -92,30 +75,3 @@ def refuse_while_loading_main(name: str) -> None:
             "the program would start processes there too.",
             fix=GUARD,
         )
-
-
-def _main_has_a_file() -> bool:
-    main = sys.modules["__main__"]
-    if main.__spec__ is not None:
-        return True
-    path = getattr(main, "__file__", None)
-    return path is not None and os.path.isfile(path)
-
-
-@final
-class _PickleCheck(pickle.Pickler):
-    """Pickles an object without copying or keeping the data."""
-
-    def __init__(self) -> None:
-        super().__init__(_Nowhere(), 5, buffer_callback=lambda _: None)
-        self.needs_main = False
-
-    def reducer_override(self, obj: Any) -> Any:
-        self.needs_main |= getattr(obj, "__module__", None) == "__main__"
-        return NotImplemented
-
-
-@final
-class _Nowhere:
-    def write(self, data: Any) -> int:
-        return len(data)

@@ -124,13 +124,8 @@ class Link:
         return received
 
 
-def packed(value: Any) -> bytes:
-    """Return a value as a pickle."""
-    return pickle.dumps(value, 5)
-
-
 def unpacked(pickled: bytes, unpickler: Unpickler) -> Any:
-    """Return the value of a pickle from `packed`."""
+    """Return the value of a pickle."""
     return unpickler(io.BytesIO(pickled)).load()
 
 

@@ -17,13 +17,13 @@ from evenfeed.core.errors import (
 )
 from evenfeed.core.lazy import multiprocessing_spawn, socket, subprocess
 from evenfeed.runtime.functions.row_function import RowFunction
+from evenfeed.runtime.processes.pickling import pickled_function, unsendable
 from evenfeed.runtime.processes.portable import GUARD
 from evenfeed.runtime.processes.shared_memory import (
     CONNECTION_CLOSED,
     Link,
     anonymous_memory,
     counter_in,
-    packed,
 )
 
 _START_SECONDS: Final = 120.0  # imports from a slow disk take long
@@ -82,9 +82,10 @@ class Child:
         """Send the function, and wait until the process has loaded it."""
         preparation = multiprocessing_spawn.get_preparation_data(self._name)
         preparation = {key: preparation[key] for key in _PROGRAM if key in preparation}
+        pickled = self._pickled()
         self._connection.settimeout(_START_SECONDS)
         try:
-            self._link.send((preparation, packed(self._function.sendable())))
+            self._link.send((preparation, pickled))
             failed = self._link.receive()
         except TimeoutError:
             raise DeadlineExceededError(
@@ -101,6 +102,14 @@ class Child:
         if failed is not None:
             raise self._not_loaded(*failed)
         self._connection.settimeout(None)
+
+    def _pickled(self) -> bytes:
+        try:
+            return pickled_function(self._function.sendable())
+        except Exception as error:
+            self.end()
+            function = self._function
+            raise unsendable(function.calling.function, error, function.origin) from error
 
     def call(self, block: Block, number: int) -> tuple[list[Outcome], float, float, int]:
         """Return the outcomes of the rows, how many seconds they took and waited, and how many bytes were sent.

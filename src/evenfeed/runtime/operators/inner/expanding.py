@@ -1,18 +1,18 @@
 """Reads the datasets of many elements at once, by the template of a function that makes datasets."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 import numpy as np
 
 from evenfeed.core.block import Block, Column, Positions, concatenated, frozen
 from evenfeed.core.conversion import Array
-from evenfeed.core.specs import TypeSpec
-from evenfeed.core.structure import DATA, flatten
+from evenfeed.core.specs import INFINITE
 from evenfeed.formats.reader import DataFile
+from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.combining import Concatenate, Zip
-from evenfeed.plan.elementwise import Enumerate, Filter, Map
+from evenfeed.plan.elementwise import Enumerate, Filter, Map, TakeWhile
+from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
@@ -21,60 +21,27 @@ from evenfeed.plan.templates import (
     Hole,
     RowsOf,
     RowsOfFile,
+    Template,
     Whole,
+    depends_on_element,
     holes_of,
     is_endless,
+    open_count,
 )
+from evenfeed.plan.windows import Window
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import all_blocks
-from evenfeed.runtime.operators.grouping import folded, stackable
+from evenfeed.runtime.operators.inner.batched import batched
+from evenfeed.runtime.operators.inner.expanded import (
+    MOST_ROWS,
+    Expanded,
+    NotExpandable,
+    check_size,
+    runs,
+)
+from evenfeed.runtime.operators.inner.nesting import joined_inner, windows
 from evenfeed.runtime.positions.rows import numbered, side_by_side
-
-# More rows or bytes are not read at once: their datasets are opened one by one.
-_MOST_ROWS: Final = 1 << 16
-_MOST_BYTES: Final = 1 << 24
-
-
-@final
-class NotExpandable(Exception):  # noqa: N818 - never seen: the datasets are opened one by one
-    """The datasets of these elements cannot be read at once."""
-
-
-@final
-@dataclass(frozen=True)
-class Expanded:
-    """The elements of several datasets, one dataset after the other, and how many each has."""
-
-    rows: Block
-    lengths: Positions
-
-    @property
-    def starts(self) -> Positions:
-        """The index of the first element of each dataset."""
-        return np.cumsum(self.lengths) - self.lengths
-
-    def repeated(self, counts: Positions) -> "Expanded":
-        """Return the only element of each dataset, as often as `counts` say."""
-        _check_size(counts, self.rows)
-        return Expanded(self.rows.gather(np.repeat(self.starts, counts)), counts)
-
-    def picked(self, starts: Positions, lengths: Positions, step: int = 1) -> Block:
-        """Return runs of elements: `lengths` of them from each of `starts` on, every `step`-th."""
-        _check_size(lengths, self.rows)
-        return self.rows.gather(runs(starts, lengths, step))
-
-
-def runs(starts: Positions, lengths: Positions, step: int = 1) -> Positions:
-    """Return the numbers of several runs, one after the other."""
-    within = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.repeat(starts, lengths) + within * step
-
-
-def _check_size(lengths: Positions, rows: Block | None = None) -> None:
-    total = int(lengths.sum())
-    width = 8 if rows is None else rows.bytes_per_row
-    if total > _MOST_ROWS or total * width > _MOST_BYTES:
-        raise NotExpandable
 
 
 @final
@@ -82,16 +49,18 @@ class Expander:
     """Reads the datasets that a template makes of a Block of elements.
 
     Args:
-        template: The plan with holes.
+        template: What the datasets have in common.
         read: Returns all elements of a plan without holes.
     """
 
-    def __init__(self, template: Node, read: Callable[[Node], Block]) -> None:
-        self._template = template
+    def __init__(self, template: Template, read: Callable[[Node], Block]) -> None:
+        self._plan = plan = template.plan
+        self._compute = template.compute
         self._read = read
         self._fixed: dict[int, Block] = {}
+        self._inner = {id(node): made for node in plan.walk() if (made := _inner_of(node, read))}
         self._has_holes = {
-            id(node) for node in template.walk() if any(holes_of(below) for below in node.walk())
+            id(node) for node in plan.walk() if any(map(depends_on_element, node.walk()))
         }
 
     def __call__(self, elements: Block) -> Expanded:
@@ -100,7 +69,8 @@ class Expander:
         Raises:
             Exception: They cannot be read at once, or one of them fails.
         """
-        return self._expanded(self._template, elements)
+        parts = elements if self._compute is None else self._compute(elements)
+        return self._expanded(self._plan, parts)
 
     def _expanded(self, node: Node, elements: Block) -> Expanded:
         if id(node) not in self._has_holes:
@@ -117,18 +87,29 @@ class Expander:
         ]
         if any(endless):
             below = _as_long_as_others(below, endless)
-        return _step(node, below)
+        if isinstance(node, FlatMap | Interleave):
+            if not below[0].rows.length:
+                raise NotExpandable
+            return joined_inner(node, below[0], self._inner[id(node)](below[0].rows))
+        return _step(node, below, elements)
 
     def _repeated(self, node: Node, count: int) -> Expanded:
         """Return the elements of a dataset that is the same for every element."""
         rows = self._fixed.get(id(node))
         if rows is None:
-            if not 0 <= node.size <= _MOST_ROWS:
+            if node.size == INFINITE or node.size > MOST_ROWS:
                 raise NotExpandable
             rows = self._fixed[id(node)] = self._read(node)
         one = Expanded(rows, np.array([rows.length]))
         lengths = np.full(count, rows.length)
         return Expanded(one.picked(np.zeros(count, np.int64), lengths), lengths)
+
+
+def _inner_of(node: Node, read: Callable[[Node], Block]) -> Expander | None:
+    """Return what reads the datasets that a function inside of the function makes."""
+    datasets = node.function if isinstance(node, FlatMap | Interleave) else None
+    template = datasets.kept.template if isinstance(datasets, InnerDatasets) else None
+    return None if template is None else Expander(template, read)
 
 
 def _as_long_as_others(below: list[Expanded], endless: list[bool]) -> list[Expanded]:
@@ -142,7 +123,11 @@ def _as_long_as_others(below: list[Expanded], endless: list[bool]) -> list[Expan
 
 def read_whole(operator: Any, columns: int) -> Block:
     """Return all elements of an operator as one Block."""
-    blocks = list(all_blocks(operator))
+    blocks: list[Block] = []
+    for block in all_blocks(operator):
+        blocks.append(block)
+        if sum(each.length for each in blocks) > MOST_ROWS:
+            raise NotExpandable
     if not blocks:
         raise NotExpandable
     assert len(blocks[0].columns) == columns
@@ -169,7 +154,7 @@ def _column(hole: Hole, elements: Block) -> tuple[Column, Positions]:
         case RowsOf(source=array):
             assert isinstance(array, np.ndarray)
             lengths = np.full(count, len(array))
-            _check_size(lengths, Block((array,), max(1, len(array))))
+            check_size(lengths, Block((array,), max(1, len(array))))
             return np.broadcast_to(array, (count, *array.shape)).reshape(
                 -1, *array.shape[1:]
             ), lengths
@@ -220,21 +205,25 @@ def _numbers(hole: Counting, elements: Block) -> tuple[Array, Positions]:
     if not step.all() or max(np.abs(first).max(), np.abs(stop).max()) > 1 << 61:
         raise NotExpandable
     lengths = np.maximum(0, -(-(stop - first) // step))
-    _check_size(lengths)
+    check_size(lengths)
     within = runs(np.zeros_like(lengths), lengths)
     numbers = np.repeat(first, lengths) + np.repeat(step, lengths) * within
     return numbers.astype(hole.dtype, copy=False), lengths
 
 
-def _step(node: Node, below: list[Expanded]) -> Expanded:
+def _step(node: Node, below: list[Expanded], elements: Block) -> Expanded:
     """Return what a step makes of the datasets below it."""
     match node:
         case Map(function=RowFunction() as function):
             return Expanded(function.rows(below[0].rows), below[0].lengths)
         case Filter(predicate=RowFunction() as predicate):
             return _kept(below[0], predicate)
-        case Batch():
-            return _batches(below[0], node)
+        case TakeWhile(predicate=RowFunction() as predicate):
+            return _kept_at_first(below[0], predicate)
+        case Batch() | PaddedBatch() | Unbatch():
+            return batched(node, below[0])
+        case Window():
+            return windows(below[0], node)
         case Zip():
             return _side_by_side(below)
         case Concatenate():
@@ -242,27 +231,39 @@ def _step(node: Node, below: list[Expanded]) -> Expanded:
         case Enumerate():
             within = runs(np.full(len(below[0].lengths), node.start), below[0].lengths)
             return Expanded(numbered(below[0].rows, within), below[0].lengths)
-        case Repeat() | Take() | Skip() | Shard():
-            return _selected(below[0], node)
+        case Repeat() | Take() | Skip():
+            return _selected(below[0], node, _counts(node, elements))
+        case Shard():
+            return _sharded(below[0], node)
         case _:  # options and buffers do not change elements
             return below[0]
 
 
-def _selected(below: Expanded, node: Repeat | Take | Skip | Shard) -> Expanded:
-    starts, lengths, step = below.starts, below.lengths, 1
-    match node:
-        case Repeat():
-            rows = below.picked(np.repeat(starts, node.count), np.repeat(lengths, node.count))
-            return Expanded(rows, lengths * node.count)
-        case Take():
-            lengths = lengths if node.count < 0 else np.minimum(lengths, node.count)
-        case Skip():
-            skipped = lengths if node.count < 0 else np.minimum(lengths, node.count)
-            starts, lengths = starts + skipped, lengths - skipped
-        case Shard():
-            starts, step = starts + node.index, node.num_shards
-            lengths = np.maximum(0, -(-(lengths - node.index) // step))
-    return Expanded(below.picked(starts, lengths, step), lengths)
+def _counts(node: Repeat | Take | Skip, elements: Block) -> Positions:
+    """Return the count of a step for each dataset."""
+    source = open_count(node)
+    if source is None:
+        return np.full(elements.length, node.count)
+    return np.asarray(elements.columns[source.source]).astype(np.int64)
+
+
+def _selected(below: Expanded, node: Repeat | Take | Skip, counts: Positions) -> Expanded:
+    starts, lengths = below.starts, below.lengths
+    if isinstance(node, Repeat):
+        if (counts < 0).any():
+            raise NotExpandable  # without end
+        rows = below.picked(np.repeat(starts, counts), np.repeat(lengths, counts))
+        return Expanded(rows, lengths * counts)
+    within = np.where(counts < 0, lengths, np.minimum(lengths, counts))
+    if isinstance(node, Skip):
+        starts, within = starts + within, lengths - within
+    return Expanded(below.picked(starts, within), within)
+
+
+def _sharded(below: Expanded, node: Shard) -> Expanded:
+    lengths = np.maximum(0, -(-(below.lengths - node.index) // node.num_shards))
+    rows = below.picked(below.starts + node.index, lengths, node.num_shards)
+    return Expanded(rows, lengths)
 
 
 def _kept(below: Expanded, predicate: RowFunction) -> Expanded:
@@ -270,6 +271,16 @@ def _kept(below: Expanded, predicate: RowFunction) -> Expanded:
     before = np.concatenate([[0], np.cumsum(answers)])
     lengths = before[below.starts + below.lengths] - before[below.starts]
     return Expanded(below.rows.gather(np.flatnonzero(answers)), lengths)
+
+
+def _kept_at_first(below: Expanded, predicate: RowFunction) -> Expanded:
+    """Return the elements of each dataset before the first that the predicate rejects."""
+    rejected = ~np.asarray(predicate.rows(below.rows).columns[0])
+    ends = below.starts + below.lengths
+    stops = np.append(np.flatnonzero(rejected), below.rows.length)
+    first = stops[np.searchsorted(stops, below.starts)]
+    lengths = np.minimum(first, ends) - below.starts
+    return Expanded(below.picked(below.starts, lengths), lengths)
 
 
 def _side_by_side(below: list[Expanded]) -> Expanded:
@@ -302,33 +313,3 @@ def _joined(first: Expanded, second: Expanded) -> Expanded:
     starts = np.stack([first.starts, first.rows.length + second.starts], axis=1).ravel()
     lengths = np.stack([first.lengths, second.lengths], axis=1).ravel()
     return Expanded(both.picked(starts, lengths), both.lengths)
-
-
-def _batches(below: Expanded, node: Batch) -> Expanded:
-    """Return batches. Those of one size become one array; otherwise each is an array."""
-    specs: list[TypeSpec] = flatten(node.row_spec, DATA)
-    size, lengths = node.batch_size, below.lengths
-    full, rest = lengths // size, lengths % size
-    if node.drop_remainder and rest.any():
-        lengths = full * size
-        below, rest = Expanded(below.picked(below.starts, lengths), lengths), 0 * rest
-    columns = [stackable(*pair) for pair in zip(below.rows.columns, specs, strict=True)]
-    if any(type(column) is not np.ndarray for column in columns) or not below.rows.length:
-        raise NotExpandable
-    rows = Block(tuple(columns), below.rows.length)
-    if not rest.any():
-        return Expanded(folded(rows, int(full.sum()), specs), full)
-    counts = full + (rest > 0)
-    if not full.any() and (rest == rest[0]).all():
-        return Expanded(folded(rows, len(lengths), specs), counts)
-    within = runs(np.zeros_like(counts), counts) * size
-    starts = np.repeat(below.starts, counts) + within
-    stops = np.minimum(starts + size, np.repeat(below.starts + lengths, counts))
-    pairs = list(zip(starts.tolist(), stops.tolist(), strict=True))
-    lists = tuple([column[at:end] for at, end in pairs] for column in np_columns(rows))
-    return Expanded(Block(lists, len(pairs)), counts)
-
-
-def np_columns(rows: Block) -> list[Array]:
-    """Return the columns, which are all arrays."""
-    return [np.asarray(column) for column in rows.columns]

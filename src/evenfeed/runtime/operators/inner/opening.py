@@ -20,7 +20,8 @@ from evenfeed.runtime.functions.finding_templates import template_of
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets, InnerElements
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.files import ReadFiles
-from evenfeed.runtime.operators.inner.expanding import Expanded, Expander, NotExpandable, read_whole
+from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable
+from evenfeed.runtime.operators.inner.expanding import Expander, read_whole
 from evenfeed.runtime.operators.windows import CutWindows
 from evenfeed.runtime.provenance import Provenance, RowOrigin
 from evenfeed.runtime.run import Inner, Run
@@ -267,7 +268,7 @@ class OpensAtOnce:
             return
         record.is_checked = bool(made) and concatenated(made).is_same(found.rows.cut(0, length))
         if not record.is_checked:
-            record.template = self._expander = None
+            self._datasets.kept.template = self._expander = None
             raise NotExpandable
 
     def _all_of(self, node: Node) -> Block:

@@ -7,7 +7,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Positions, concatenated
 from evenfeed.runtime.operator import State
-from evenfeed.runtime.operators.inner.expanding import runs
+from evenfeed.runtime.operators.inner.expanded import runs
 from evenfeed.runtime.operators.inner.opening import Opened, OpensAtOnce
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 

@@ -1,0 +1,203 @@
+"""Kernels, and the stage on which a user function is traced: which parts and results of kernels it may use."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, final
+
+from evenfeed.core.block import Block, Column, length_of
+from evenfeed.core.conversion import Array
+from evenfeed.core.gradients.followed_values import no_gradient
+from evenfeed.core.specs import TensorSpec
+
+
+class Kernel(ABC):
+    """An evenfeed function on whole columns. Equal kernels compute the same results.
+
+    Attributes:
+        stays_on_host: Whether results stay handles while only kernels use them.
+        takes_ragged: Whether arguments may be ragged tensors; others are tensors.
+    """
+
+    stays_on_host: ClassVar[bool] = False
+    takes_ragged: ClassVar[bool] = False
+
+    @abstractmethod
+    def specs(self, *given: Any) -> list[Any]:
+        """Return the specs of the results for one element, given the specs of the arguments."""
+
+    @abstractmethod
+    def run(self, *columns: Column) -> list[Column]:
+        """Return the result columns for all elements."""
+
+
+class RowKernel(Kernel):
+    """A kernel that works on one element at a time and has one result.
+
+    The result stays on the host while only kernels use it, whatever its shape.
+
+    """
+
+    stays_on_host: ClassVar[bool] = True
+
+    # Whether the result holds values of the first argument, and zeros: it then has a gradient.
+    moves_values: ClassVar[bool] = False
+
+    @abstractmethod
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        """Return the spec of the result for one element, given the specs of the arguments."""
+
+    @abstractmethod
+    def one(self, *parts: Array) -> Array:
+        """Return the result for one element."""
+
+    def differentiable(self, *parts: Any) -> Any:  # noqa: ARG002 - a contract
+        """Return the result for tensors that a tape follows, computed with operators and methods of the arrays.
+
+        Raises:
+            LookupError: The kernel has no gradient.
+        """
+        raise no_gradient()
+
+    @final
+    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
+        return [self.spec(*given)]
+
+    @final
+    def run(self, *columns: Column) -> list[Column]:
+        """Return the results as a list, because most are never stacked into one array."""
+        rows = Block(columns, length_of(columns[0])).cut_up()
+        return [[self.one(*rows.row(index)) for index in range(rows.length)]]
+
+
+@final
+@dataclass(frozen=True)
+class KernelCall:
+    """A kernel and the indices of its arguments, among the parts of the element and all earlier results."""
+
+    kernel: Kernel
+    parts: tuple[int, ...]
+
+
+@final
+class NewKernel(BaseException):
+    """The trace called a kernel that is not prepared yet, and must restart. Users never see it.
+
+    Attributes:
+        call: The kernel and its arguments.
+        value: What JAX computes for a kernel, if the call is only to compute that first.
+    """
+
+    def __init__(self, call: KernelCall, value: Any = None) -> None:
+        super().__init__()
+        self.call = call
+        self.value = value
+
+
+@final
+class Computed(BaseException):
+    """JAX needs a part that is a handle as an array, so the trace must restart with an array. Users never see it."""
+
+    def __init__(self, part: int) -> None:
+        super().__init__()
+        self.part = part
+
+
+@final
+class Stage:
+    """The parts of the element and the kernel results that one trace may use, in the order of the calls.
+
+    Args:
+        calls: The kernel calls.
+        computable: Returns True if a part that is a handle could be an array.
+        computing: Returns the call that computes a value before the next kernel, given the number of calls so far; None
+            if JAX does not compute the value.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[KernelCall],
+        computable: Callable[[int], bool],
+        computing: Callable[[int, object], KernelCall | None] = lambda _, __: None,
+    ) -> None:
+        self._calls = calls
+        self.computable = computable
+        self._computing = computing
+        self._results: Sequence[list[Any]] = ()
+        self._places: dict[int, int] = {}
+        self._computed: list[
+            Any
+        ] = []  # values that have places, kept so that their ids stay unique
+        self._called = 0
+
+    def prepare(self, own: Sequence[Any], results: Sequence[list[Any]]) -> None:
+        """Set the placeholders for the parts of the element, and for the results of each call."""
+        self._results = results
+        parts = [*own, *(part for made in results for part in made)]
+        pairs = enumerate(parts)
+        self._places = {id(part): place for place, part in pairs if part is not None}
+
+    def rename(self, part: object, result: object) -> None:
+        """Let a placeholder stand for a result from now on."""
+        self._places[id(part)] = self._places[id(result)]
+
+    def place(self, value: object) -> int | None:
+        """Return the index of the part that `value` stands for; None if it stands for none."""
+        return self._places.get(id(value))
+
+    def computed_place(self, value: object) -> int | None:
+        """Return the index of the part that holds what JAX computes as an argument of a kernel, or None.
+
+        A first program computes it, so that kernels may come after arithmetic.
+        """
+        place = self.place(value)
+        call = self._computing(self._called, value) if place is None else None
+        if call is None:
+            return place
+        (part,) = self.results(call, value)
+        self._computed.append(value)
+        place = self._places[id(value)] = self._places[id(part)]
+        return place
+
+    def results(self, call: KernelCall, value: object = None) -> list[Any]:
+        """Return the placeholders for the results of a call."""
+        number, self._called = self._called, self._called + 1
+        if number == len(self._calls):
+            raise NewKernel(call, value)
+        if self._calls[number] != call:
+            raise TypeError(
+                "The function must call the same operations each time it is traced, but it did not."
+            )
+        return self._results[number]
+
+
+# The stage of the function that is being traced.
+STAGE: Final[ContextVar[Stage | None]] = ContextVar("STAGE", default=None)
+
+
+@contextmanager
+def on_stage(stage: Stage) -> Generator[None]:
+    """Trace a function on this stage, so that kernels find the parts of its element."""
+    token = STAGE.set(stage)
+    try:
+        yield
+    finally:
+        STAGE.reset(token)
+
+
+def stands_for_part(value: object) -> bool:
+    """Return True if `value` is a part of an element, or computed from one, in a function that is being traced."""
+    stage = STAGE.get()
+    return stage is not None and stage.computed_place(value) is not None
+
+
+def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:
+    """Return placeholders for the results of a kernel; None if a value does not follow from a traced element."""
+    stage = STAGE.get()
+    if stage is None:
+        return None
+    places = [stage.computed_place(value) for value in values]
+    known = tuple(place for place in places if place is not None)
+    return stage.results(KernelCall(kernel, known)) if len(known) == len(places) else None

@@ -1,0 +1,146 @@
+"""Takes single parts of results as they are, if they are numbers, text or arrays of the right dtype."""
+
+# NumPy is only partly typed.
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import DType
+from evenfeed.core.promotion import PromotingTensor
+from evenfeed.core.specs import TensorSpec, TypeSpec
+from evenfeed.core.tensor_types import HostTensor, HostText, TextTensor
+
+# Returns a part of a result: bytes, a NumPy scalar or an array; UNREADY if it may need a conversion.
+Taker: TypeAlias = Callable[[Any], Any]
+UNREADY: Final = object()
+
+# Arrays of these dtypes are tensors without a conversion.
+NATIVE: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
+# The dtypes of plain Python numbers, if they are small; `to_component` knows the rules for all values.
+PLAIN: Final[dict[type, DType]] = {
+    bool: dtypes.bool,
+    int: dtypes.int32,
+    float: dtypes.float32,
+}
+SMALL: Final = 2**31
+
+_ARRAYS: Final[frozenset[type]] = frozenset({np.ndarray, HostTensor, PromotingTensor})
+_TEXT_ARRAYS: Final[frozenset[type]] = frozenset({np.ndarray, TextTensor})
+# Without the Python code of tensors.
+_shape_of: Final[Any] = vars(np.ndarray)["shape"].__get__
+_item_of: Final[Any] = np.ndarray.__getitem__
+
+
+def scalar_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
+    """Return what takes a number or text; None if the spec is that of something else."""
+    if not isinstance(spec, TensorSpec) or spec.shape.rank not in (0, None):
+        return None
+    if spec.dtype == dtypes.string:
+        return _text
+    return _number_taker(spec.dtype, casts=casts) if spec.dtype in NATIVE else None
+
+
+def scalar_type(spec: Any) -> type | None:
+    """Return the NumPy type of single numbers; None if the spec is that of something else."""
+    is_number = isinstance(spec, TensorSpec) and spec.dtype in NATIVE and spec.shape.rank == 0
+    return spec.dtype.type if is_number else None
+
+
+def array_type(spec: Any) -> tuple[DType, int] | None:
+    """Return the dtype and the rank of arrays of any lengths; None if the spec is that of something else."""
+    if not isinstance(spec, TensorSpec) or spec.dtype not in NATIVE or not spec.shape.rank:
+        return None
+    is_open = set(spec.shape.as_list()) == {None}
+    return (spec.dtype, spec.shape.rank) if is_open else None
+
+
+def array_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
+    """Return what takes an array of numbers; None if the spec is not that of such arrays."""
+    if not isinstance(spec, TensorSpec) or spec.dtype not in NATIVE or spec.shape.rank == 0:
+        return None
+    shape = None if spec.shape.rank is None else tuple(spec.shape.as_list())
+    is_vector = shape is not None and len(shape) == 1
+    python = _python_type(spec.dtype, casts=casts) if is_vector else None
+    number = _number_taker(spec.dtype, casts=casts) if shape is None else None
+    dtype, any_of_rank = spec.dtype, -1
+    if shape is not None and set(shape) == {None}:
+        any_of_rank = len(shape)
+
+    def take(leaf: Any) -> Any:
+        kind = type(leaf)
+        if kind in _ARRAYS:
+            if leaf.dtype != dtype:
+                return UNREADY
+            own = _shape_of(leaf)
+            if own == shape or len(own) == any_of_rank or (own and _fits(own, shape)):
+                return leaf if kind is np.ndarray else leaf.view(np.ndarray)
+        elif kind is list and python is not None:
+            return _vector(leaf, python, dtype, shape)
+        return UNREADY if number is None else number(leaf)
+
+    return take
+
+
+def _fits(own: tuple[int, ...], shape: tuple[int | None, ...] | None) -> bool:
+    """Return True if a shape is one of those in the spec, which leaves some lengths open."""
+    if shape is None:
+        return True
+    if len(own) != len(shape):
+        return False
+    return all(length in (None, found) for length, found in zip(shape, own, strict=True))
+
+
+def _number_taker(dtype: DType, *, casts: bool) -> Taker:
+    scalar, python = dtype.type, _python_type(dtype, casts=casts)
+
+    def take(leaf: Any) -> Any:
+        kind = type(leaf)
+        if kind is scalar:
+            return leaf
+        if kind is python:
+            return scalar(leaf) if -SMALL <= leaf < SMALL else UNREADY
+        if kind in _ARRAYS and leaf.dtype == dtype and not leaf.ndim:
+            return _item_of(leaf, ())
+        return UNREADY
+
+    return take
+
+
+def _vector(values: list[Any], python: type, dtype: DType, shape: Any) -> Any:
+    """Return a list of small Python numbers of one type as a vector."""
+    if list(map(type, values)).count(python) != len(values) or not values:
+        return UNREADY
+    if not (min(values) >= -SMALL and max(values) < SMALL):  # also if one is not a number
+        return UNREADY
+    found = np.array(values, dtype)
+    return found if _fits(found.shape, shape) and np.isfinite(found).all() else UNREADY
+
+
+def _text(leaf: Any) -> Any:
+    kind = type(leaf)
+    if kind is bytes:
+        return leaf
+    if kind is HostText:
+        return bytes(leaf)
+    if kind is str:
+        try:
+            return leaf.encode()
+        except (
+            UnicodeEncodeError
+        ):  # half of a surrogate pair; `encoded` raises an error that says so
+            return UNREADY
+    if kind in _TEXT_ARRAYS and leaf.dtype == dtypes.string and not leaf.ndim:
+        text = leaf.item()
+        return text if type(text) is bytes else UNREADY
+    return UNREADY
+
+
+def _python_type(dtype: DType, *, casts: bool) -> type | None:
+    """Return the Python type whose small numbers get this dtype without another in between."""
+    if casts and dtype == dtypes.int64:
+        return int  # int32 first, which keeps every small number
+    return next((kind for kind, default in PLAIN.items() if default == dtype), None)

@@ -1,0 +1,1 @@
+"""The programs that run before a kernel, and the shapes that choose them."""
