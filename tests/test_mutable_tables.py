@@ -1,4 +1,4 @@
-"""Tables that change: what TensorFlow cannot be asked."""
+"""Tables, mostly those that change: what TensorFlow cannot be asked."""
 
 import pytest
 
@@ -63,3 +63,26 @@ def test_a_map_reads_vectors_and_the_keys_of_dense_tables():
 def test_an_error_says_what_is_wrong(call, kind, text):
     with pytest.raises(kind, match=text):
         call(table())
+
+
+def test_replicas_look_up_and_insert_the_64_bit_keys_of_a_dataset():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    keys = tf.lookup.KeyValueTensorInitializer([0, 1, 2], [3, 4, 5], tf.int64, tf.int64)
+    known = tf.lookup.StaticHashTable(keys, default_value=-1)
+    found = tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, default_value=-1)
+    dataset = strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2))
+
+    def step(key):
+        value = known.lookup(key)
+        found.insert(key, value)
+        return value
+
+    steps = [strategy.gather(strategy.run(step, (batch,)), axis=0).tolist() for batch in dataset]
+    assert steps == [[3, 4], [5, -1]]
+    assert found.lookup([1, 3, 4]).tolist() == [4, -1, -1]
+
+
+def test_keys_that_are_narrower_than_32_bits_are_refused():
+    keys = tf.lookup.KeyValueTensorInitializer([0, 1], [3, 4], tf.int64, tf.int64)
+    with pytest.raises(TypeError, match="must be int64, but got int16"):
+        tf.lookup.StaticHashTable(keys, default_value=-1).lookup(tf.constant([1], tf.int16))

@@ -60,3 +60,19 @@ def test_what_is_no_image_is_refused(image, how, said):
 def test_a_compression_that_zlib_does_not_know_is_refused():
     with pytest.raises(InvalidArgumentError, match=r"\[-1,9\]"):
         tf.io.encode_png(pixels(), 10)
+
+
+def test_png_files_of_a_batch_are_those_of_its_images():
+    images = np.random.default_rng(0).integers(0, 255, (2, 3, 4, 5, 3)).astype(np.uint8)
+    files = tf.io.encode_png(images)
+    assert files.shape == (2, 3)
+    assert files[1, 2] == tf.io.encode_png(images[1, 2])
+    assert tf.io.encode_png(images[:0]).shape == (0, 3)
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(tf.io.encode_png)
+    assert dataset.element_spec == tf.TensorSpec([3], tf.string)
+    assert [row.tolist() for row in dataset] == files.tolist()
+
+
+def test_jpeg_files_are_of_single_images():
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)\(2, 4, 4, 3\).*unbatch"):
+        tf.io.encode_jpeg(np.zeros((2, 4, 4, 3), np.uint8))

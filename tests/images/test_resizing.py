@@ -100,3 +100,10 @@ def test_a_band_has_all_non_zero_weights(method, sizes, channels):
     np.testing.assert_allclose(taken, whole @ row, rtol=1e-5, atol=1e-6)
     assert found.places.min() >= 0
     assert found.places.max() < sizes[0] * channels
+
+
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "area", "lanczos3"])
+def test_a_side_that_is_rounded_to_0_is_an_error(method):
+    image = np.ones((3, 100, 3), np.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be positive, but got 0 x 1"):
+        tf.image.resize(image, [1, 1], method, preserve_aspect_ratio=True)

@@ -74,7 +74,17 @@ _NO_POSITION = "A Dataset in a Checkpoint raises, because it has no position; Te
 
 _ZERO_CURVATURE = "A second derivative that is zero everywhere, such as that of relu, may be None; TensorFlow returns zeros."
 
+_NAN_IS_LARGEST = "`sort`, `argsort` and `top_k` count NaN as the largest value; TensorFlow's order then depends on where the NaN stands."
+
 DIFFERENT: dict[str, str] = {
+    "refused_calls.not_numbers.top_k 1 inside": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.top_k 1 leading": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.top_k inside": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.top_k rows": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.sort": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.argsort": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.sort down": _NAN_IS_LARGEST,
+    "refused_calls.not_numbers.argsort down": _NAN_IS_LARGEST,
     "checkpoints.iterators.a dataset": _NO_POSITION,
     "custom_training.loops.a gradient penalty": _ZERO_CURVATURE,
     "indexed_slices.mirrored_slices.NONE outside": _SLICE_OF_COPIES,

@@ -323,3 +323,8 @@ def test_print_takes_anything(inputs, summarize):
 def test_the_digits_of_a_float_round_trip(array):
     text = summary(array).strip("[]")
     np.testing.assert_array_equal(array.dtype.type(text), array[0])
+
+
+def test_a_program_without_stderr_prints_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    tf.print("unseen")

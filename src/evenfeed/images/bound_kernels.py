@@ -7,8 +7,9 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from evenfeed.core.conversion import Array, to_array
-from evenfeed.core.handles import RowKernel, applied, stands_for_part
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel, stands_for_part
 
 _Value = TypeVar("_Value")
 

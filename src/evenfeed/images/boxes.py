@@ -8,8 +8,8 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.bound_kernels import applied_beside_constants
 
 # TensorFlow's colours with their alpha, in the order of the boxes.

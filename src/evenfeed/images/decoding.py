@@ -11,9 +11,11 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied, text_of
+from evenfeed.core.handles import applied
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_values import single_text
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colours import converted
 from evenfeed.images.geometry import Crop, lengths_of
 from evenfeed.images.image_files import (
@@ -283,7 +285,7 @@ class Decode(RowKernel):
         return TensorSpec([None, None, None, channels] if only else TensorShape(None), self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        content = text_of(parts[0])
+        content = single_text(parts[0])
         kind = format_of(content)
         if kind not in self.kinds:
             raise InvalidArgumentError(
@@ -318,7 +320,7 @@ class JpegShape(RowKernel):
         return TensorSpec([3], self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        return np.array(jpeg_size(text_of(parts[0])), self.dtype)
+        return np.array(jpeg_size(single_text(parts[0])), self.dtype)
 
 
 @final
@@ -330,7 +332,7 @@ class IsJpeg(RowKernel):
         return TensorSpec([], dtypes.bool)
 
     def one(self, *parts: Array) -> Array:
-        return np.array(text_of(parts[0]).startswith(b"\xff\xd8\xff"))
+        return np.array(single_text(parts[0]).startswith(b"\xff\xd8\xff"))
 
 
 def _jpeg_way(ratio: int, fancy: bool, recover: bool, method: str) -> JpegWay:

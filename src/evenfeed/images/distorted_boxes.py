@@ -11,10 +11,11 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.random_ops import RandomKernel, drawn, seeded
 
 _RATIOS: Final = (0.75, 1.33)

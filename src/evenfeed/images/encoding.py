@@ -3,7 +3,7 @@
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -11,8 +11,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.image_files import jpeg_file
 from evenfeed.images.png_writing import png_file
 
@@ -71,10 +72,10 @@ def encode_jpeg(
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:
-    """Encode an image as a PNG file, without loss.
+    """Encode an image as a PNG file, without loss. Batches of images give a file for each.
 
     Args:
-        image: A uint8 or uint16 image (height, width, channels) with 1 to 4 channels.
+        image: A uint8 or uint16 image (..., height, width, channels) with 1 to 4 channels.
         compression: From 0 (fast, large file) to 9 (slow, small file); -1 for zlib's default.
         name: Accepted for compatibility; ignored.
 
@@ -112,23 +113,35 @@ class EncodeJpeg(RowKernel):
 @final
 @dataclass(frozen=True)
 class EncodePng(RowKernel):
-    """Encodes one image as a scalar string."""
+    """Encodes images as strings."""
 
     compression: int
 
-    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
-        return TensorSpec([], dtypes.string)
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        rank = given[0].shape.rank
+        shape = None if rank is None else list(given[0].shape)[: max(rank - 3, 0)]
+        return TensorSpec(shape, dtypes.string)
 
     def one(self, *parts: Array) -> Array:
-        _check(parts[0], (1, 2, 3, 4), (dtypes.uint8, dtypes.uint16))
-        return _scalar(png_file(parts[0], self.compression))
+        images = parts[0]
+        if images.ndim < 3:
+            _check(images, _PNG_CHANNELS, _PNG_DTYPES)
+        files = np.empty(images.shape[:-3], dtypes.string)
+        for place in np.ndindex(files.shape):
+            _check(images[place], _PNG_CHANNELS, _PNG_DTYPES)
+            files[place] = png_file(images[place], self.compression)
+        return files
+
+
+_PNG_CHANNELS: Final = (1, 2, 3, 4)
+_PNG_DTYPES: Final = (dtypes.uint8, dtypes.uint16)
 
 
 def _check(image: Array, channels: tuple[int, ...], allowed: tuple[DType, ...]) -> None:
     if image.ndim != 3 or image.shape[-1] not in channels or not image.size:
         raise InvalidArgumentError(
             f"image must be 3-dimensional with {channels} channels, but got shape {image.shape}.",
-            fix="pass height, width and channels.",
+            fix="pass height, width and channels. Of a batch, encode each image: dataset.unbatch().",
         )
     if image.dtype not in allowed:
         raise InvalidArgumentError(

@@ -8,9 +8,10 @@ import numpy as np
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images import hot_loops
 
 

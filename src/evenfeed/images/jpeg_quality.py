@@ -9,8 +9,9 @@ from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colours import converted
 from evenfeed.images.image_files import JpegWay, jpeg_file, jpeg_pixels
 

@@ -6,8 +6,8 @@ from typing import Any, final
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colour_spaces import Hue, Saturation
 from evenfeed.images.colours import Brightness, Contrast
 from evenfeed.images.jpeg_quality import JpegQuality

@@ -13,12 +13,13 @@ import numpy as np
 from evenfeed.core import dtypes, side_effects
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import STAGE, RowKernel, applied, stands_for_part
-from evenfeed.core.random_bits import DrawsForElements, current_draws, key_of
+from evenfeed.core.handles import applied
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
+from evenfeed.core.randomness.random_bits import DrawsForElements, current_draws, key_of
 from evenfeed.core.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import STAGE, RowKernel, stands_for_part
 from evenfeed.images.bound_kernels import applied_beside_constants
 from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
 

@@ -9,8 +9,9 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images import hot_loops
 from evenfeed.images.geometry import check_image, lengths_of, size_of, with_size
 from evenfeed.images.resize_weights import band, middles, runs_of_pixels, weights
@@ -73,11 +74,7 @@ def resize(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     del name
     check_method(method)
     height, width = lengths_of(size, "size", 2)
-    if min(height, width) < 1:
-        raise InvalidArgumentError(
-            f"output dimensions must be positive, but got {height} x {width}.",
-            fix="pass the new height and width.",
-        )
+    _check_size(height, width)
     kernel = Resize(height, width, method, bool(preserve_aspect_ratio), bool(antialias))
     return applied(kernel, images)
 
@@ -90,6 +87,14 @@ def check_method(method: str) -> None:
                 f"Resize method is not implemented: {method}.",
                 fix=f"pass one of {', '.join(map(repr, _METHODS))}.",
             )
+        )
+
+
+def _check_size(height: int, width: int) -> None:
+    if min(height, width) < 1:
+        raise InvalidArgumentError(
+            f"output dimensions must be positive, but got {height} x {width}.",
+            fix="pass a larger height and width.",
         )
 
 
@@ -127,6 +132,7 @@ class Resize(RowKernel):
                 fix="pass an image with at least one pixel.",
             )
         old, new = size_of(image), self._size(*size_of(image))
+        _check_size(*new)  # the shorter side of a long image may be rounded to 0
         if self.method == NEAREST:
             return image if old == new else _nearest(image, new)
         if old == new and self.method in _EXACT:
@@ -141,6 +147,7 @@ class Resize(RowKernel):
         image = parts[0]
         check_image(image, "images")
         old, new = size_of(image), self._size(*size_of(image))
+        _check_size(*new)  # the shorter side of a long image may be rounded to 0
         if self.method == NEAREST:
             return image if old == new else _nearest(image, new)
         if old == new and self.method in _EXACT:

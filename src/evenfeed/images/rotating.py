@@ -8,8 +8,9 @@ import numpy as np
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images import hot_loops
 from evenfeed.images.geometry import Pad, check_image, size_of, with_size
 from evenfeed.images.resizing import BILINEAR, Resize, check_method

@@ -10,9 +10,8 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.handles import Handle
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.tensor_types import asked_width
 from evenfeed.core.text.text_values import bytes_array
-from evenfeed.lookup_tables.tables import LookUp
+from evenfeed.lookup_tables.tables import LookUp, dtype_in_table
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.tensors.device_arrays import is_traced
@@ -71,7 +70,7 @@ class MutableTable:
         del name
         part = isinstance(keys, Handle) or is_traced(keys)
         if part and not self._default.ndim and dynamic_default_values is None:
-            _check_dtype(dtypes.as_dtype(keys.dtype), self._key)
+            _check_dtype(dtype_in_table(keys, self._key), self._key)
             return applied(LookUp(self._entries, self._default), keys)
         _leave_trace("reads a table that may change")
         found = self._keys(keys)
@@ -225,7 +224,7 @@ def _held(value: Any, dtype: DType, what: str) -> Array:
     """Return keys or values as an array of the table's dtype."""
     if not is_tensor(value):
         return to_array(value, dtype)
-    _check_dtype(asked_width(value) or dtypes.as_dtype(value.dtype), dtype, what)
+    _check_dtype(dtype_in_table(value, dtype), dtype, what)
     return to_array(value).astype(dtype)
 
 

@@ -10,7 +10,7 @@ from evenfeed.core.conversion import Array, is_tensor, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import FailedPreconditionError, described
 from evenfeed.core.handles import Handle
-from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.promotion import computed_tensor, is_narrowed
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import asked_width
 from evenfeed.core.text.numba_loops import is_worth_it
@@ -20,6 +20,13 @@ from evenfeed.lookup_tables.initializers import TableInitializer
 from evenfeed.lookup_tables.word_numbers import WordNumbers
 from evenfeed.text_ops.each_text import EachText, applied
 from evenfeed.text_ops.hashing import HashBucket
+
+
+def dtype_in_table(value: Any, expected: DType) -> DType:
+    """Return the dtype of keys or values. Without x64, a device holds 64 bits in 32: they count as the expected ones."""
+    if (asked := asked_width(value)) is not None:
+        return asked
+    return expected if is_narrowed(value, expected) else dtypes.as_dtype(value.dtype)
 
 
 class _Table:
@@ -47,7 +54,7 @@ class _Table:
         del name
         held = isinstance(keys, (Handle, RaggedTensor)) or is_tensor(keys)
         value = keys if held else to_array(keys)
-        dtype = asked_width(value) or dtypes.as_dtype(value.dtype)
+        dtype = dtype_in_table(value, self._key)
         if dtype != self._key:
             raise TypeError(
                 described(

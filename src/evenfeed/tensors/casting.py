@@ -11,10 +11,13 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError
+from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, holds_device_arrays
-from evenfeed.tensors.device_arrays import asked_dtype, private, remembering
+from evenfeed.tensors.device_arrays import asked_dtype, private, remembering, stays_on_host
 from evenfeed.tensors.operands import COMPUTABLE, REAL_FLOATS, apply, elementwise, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_flat_values
 
@@ -34,6 +37,9 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(cast(x.flat_values, dtype))  # pyright: ignore[reportReturnType]
+    found = traced_rows.cast_to(x, dtypes.as_dtype(dtype)) if isinstance(x, Handle) else None
+    if found is not None:
+        return found
     return shaped_by(_converted(x, dtype), x)
 
 
@@ -107,10 +113,30 @@ def _converted(x: object, dtype: DTypeLike) -> Tensor:
         # A copy, because `remembering` must not mark a user tensor that has 32 bits.
         return tensor if held == asked else remembering(jnp.copy(tensor), asked)
     array = to_array(x)
+    if stays_on_host() and (found := _cast_on_host(array, asked)) is not None:
+        return computed_tensor(found)
     if held == asked:
         return _cast_known(array.copy(), held)
     # If JAX cannot hold the requested 64 bits, the values must still fit.
     return remembering(_cast_known(private(array, "the tensor"), held), asked)
+
+
+def _cast_on_host(array: Array, asked: DType) -> Array | None:
+    """Return a new array, if NumPy casts these dtypes as JAX does; None if it may not.
+
+    JAX takes 50 times as long for one element, and compiles a program for each new shape.
+    """
+    own, new = array.dtype, asked
+    if own.kind in "biu" and (new.kind in "biu" or (new.kind == "f" and new.itemsize > 2)):
+        return array.astype(new)
+    if own.kind != "f":
+        return None
+    if new.kind == "f" and new.itemsize >= own.itemsize:
+        return array.astype(new)
+    if new.kind not in "iu":
+        return None
+    with np.errstate(invalid="ignore"):  # of values that the result does not take
+        return _truncated(np, np.asarray(array), new)
 
 
 def _cast_known(array: Array, held: DType) -> Tensor:
@@ -134,16 +160,16 @@ def _cast_numbers(tensor: "jax.Array", held: DType) -> "jax.Array":
     if tensor.dtype.kind == "c" and held.kind != "c":
         tensor = jnp.real(tensor)
     if held.kind in "iu" and tensor.dtype.kind not in "iub":
-        return _truncated(tensor, held)
+        return _truncated(jnp, tensor, held)
     return tensor.astype(held)
 
 
-def _truncated(tensor: "jax.Array", held: DType) -> "jax.Array":
+def _truncated(xp: Any, tensor: Any, held: DType) -> Any:
     """Cast floats to integers like x86: through a signed integer, whose lowest value stands for overflow."""
     signed = dtypes.int64 if held.itemsize == 8 else dtypes.int32
     wide = tensor if tensor.dtype.itemsize >= 4 else tensor.astype(dtypes.float32)
     low = -(2.0 ** (8 * signed.itemsize - 1))
-    whole = jnp.where((wide >= low) & (wide < -low), wide, low).astype(signed).astype(held)
+    whole = xp.where((wide >= low) & (wide < -low), wide, low).astype(signed).astype(held)
     if held.kind == "u" and held.itemsize == signed.itemsize:
-        return jnp.where((wide >= 0) & (wide < -2 * low), wide.astype(held), whole)
+        return xp.where((wide >= 0) & (wide < -2 * low), wide.astype(held), whole)
     return whole

@@ -35,6 +35,7 @@ from evenfeed.core.tensor_types import asked_width, host_tensor
 from evenfeed.tensors.device_arrays import (
     asked_dtype,
     computed,
+    filled,
     held_dtype,
     remembering,
     to_device_array,
@@ -136,10 +137,9 @@ def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = N
         >>> tf.zeros([2, 3], tf.int32).tolist()
         [[0, 0, 0], [0, 0, 0]]
     """
-    held, lengths = asked_dtype(dtype), static_shape(shape)
-    if held == dtypes.string:
-        return host_tensor(np.full(lengths, b"", dtypes.string))
-    return shaped_like(remembering(jnp.zeros(lengths, held), dtypes.as_dtype(dtype)), shape)
+    if asked_dtype(dtype) == dtypes.string:
+        return host_tensor(np.full(static_shape(shape), b"", dtypes.string))
+    return shaped_like(filled(0, static_shape(shape), dtype), shape)
 
 
 def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> "jax.Array":
@@ -153,9 +153,7 @@ def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = No
     held = asked_dtype(dtype)
     if held == dtypes.string:
         raise cannot_hold(1, held)
-    return shaped_like(
-        remembering(jnp.ones(static_shape(shape), held), dtypes.as_dtype(dtype)), shape
-    )
+    return shaped_like(filled(1, static_shape(shape), dtype), shape)
 
 
 def range(  # noqa: A001 - TensorFlow's name

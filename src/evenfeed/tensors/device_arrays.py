@@ -46,7 +46,7 @@ def held_dtype(dtype: DType) -> DType:
 
 def is_x64_on() -> bool:
     """Return True if JAX has 64-bit types right now, in this thread."""
-    return _config().read("jax_enable_x64")
+    return _config().jax_enable_x64
 
 
 @cache
@@ -184,9 +184,20 @@ def computed(array: Array, what: str) -> Any:
 
     It stays on the host in a function that a dataset calls for each element: a `jax.Array` takes 50 times as long.
     """
-    if seeds.calling.call is not None and not is_tracing():
-        return computed_tensor(array)
-    return to_device_array(array, what)
+    return computed_tensor(array) if stays_on_host() else to_device_array(array, what)
+
+
+def filled(number: int, lengths: Any, dtype: Any) -> Any:
+    """Return a tensor of one number. JAX compiles a program for each shape, so elements get theirs from NumPy."""
+    wanted = dtypes.as_dtype(dtype)
+    if stays_on_host():
+        return computed_tensor(np.full(lengths, number, wanted))
+    return remembering(jnp.full(lengths, number, held_dtype(wanted)), wanted)
+
+
+def stays_on_host() -> bool:
+    """Return True in a function that a dataset calls for each element, unless it is traced."""
+    return seeds.calling.call is not None and not is_tracing()
 
 
 def put(array: Array) -> "jax.Array":

@@ -19,11 +19,20 @@ from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promised_shapes import promise_result
-from evenfeed.core.promotion import KEEPS_64_BITS, NARROWER, default_dtype, fits_32_bits
+from evenfeed.core.promotion import (
+    KEEPS_64_BITS,
+    NARROWER,
+    computed_tensor,
+    default_dtype,
+    fits_32_bits,
+)
 from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
+from evenfeed.core.tensor_types import HostTensor, host_tensor
+from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import (
+    Tensor,
     convert_to_tensor,
     holds_device_arrays,
     is_on_device,
@@ -34,12 +43,9 @@ from evenfeed.tensors.device_arrays import (
     is_traced,
     is_tracing,
     remembering,
+    stays_on_host,
     to_device_array,
 )
-
-
-class WrongDtypeError(InvalidArgumentError, TypeError):
-    """A tensor has a dtype that the function does not accept. TensorFlow raises one or the other class."""
 
 
 @final
@@ -113,6 +119,11 @@ def elementwise(
     if rows is not None:
         flat = [values_for(rows, operand) for operand in operands]
         return rows.with_flat_values(elementwise(function, formula, *flat, accepts=accepts))
+    by_row = traced_rows.called(
+        function, partial(elementwise, function, formula, accepts=accepts), operands
+    )
+    if by_row is not None:
+        return by_row
     found = apply(function, partial(_broadcast, function, formula), *operands, accepts=accepts)
     return shaped_by(found, *operands)
 
@@ -120,24 +131,39 @@ def elementwise(
 def rearrange(function: str, formula: Callable[..., Any], *operands: object) -> Any:
     """Return what `formula(np, ...)` makes of text and `formula(jnp, ...)` of numbers.
 
+    In a function that a dataset calls for each element, NumPy moves numbers of the host, too: JAX takes 50 times as long,
+    and compiles a program for each new shape.
+
     Args:
         function: The name of the function, for errors.
         formula: A function of a module, `numpy` or `jax.numpy`, and of arrays.
         operands: Anything that can become a tensor.
     """
     given = converted_together(operands)
-    if not any(is_text(operand) for operand in given):
+    has_text = any(is_text(operand) for operand in given)
+    if not has_text and not _stay_on_host(given):
         return apply(function, partial(formula, jnp), *given, accepts=ANY)
     arrays = [np.asarray(operand) for operand in given]
     found = _computed(function, partial(formula, np), arrays)
+    tensor = _text_tensor if has_text else partial(_own_tensor, arrays)
     if isinstance(found, (list, tuple)):
-        return type(found)(map(_on_host, found))  # pyright: ignore
-    return _on_host(found)
+        return type(found)(map(tensor, found))  # pyright: ignore
+    return tensor(found)
 
 
-def _on_host(found: Any) -> Any:
+def _stay_on_host(given: Iterable[Any]) -> bool:
+    return stays_on_host() and not any(isinstance(operand, jax.Array) for operand in given)
+
+
+def _text_tensor(found: Any) -> Any:
     """Return a tensor for an array, or for the bytes that NumPy returns instead of text without axes."""
     return host_tensor(np.array(found, dtypes.string) if isinstance(found, bytes) else found)
+
+
+def _own_tensor(operands: list[Array], found: Any) -> Any:
+    """Return a tensor of its own, also for a view of an operand: whoever changes one must not change the other."""
+    is_view = any(np.may_share_memory(found, operand) for operand in operands)
+    return computed_tensor(found.copy() if is_view else found)
 
 
 def shaped_by(found: Any, *operands: object) -> Any:
@@ -145,6 +171,11 @@ def shaped_by(found: Any, *operands: object) -> Any:
     if promised_shapes.here.promised:
         promise_result(found, operands)
     return found
+
+
+def host_or_device(value: object) -> Tensor:
+    """Convert to a tensor. Numbers of the host stay there in a function that a dataset calls for each element."""
+    return value if isinstance(value, HostTensor) and stays_on_host() else convert_to_tensor(value)
 
 
 def converted_together(operands: Iterable[object]) -> list[Any]:

@@ -253,7 +253,11 @@ def _send(text: str, stream: Stream, end: str) -> None:
         stream(text)
 
 
-def _write_out(text: str, stream: Writable) -> None:
+def _write_out(text: str, stream: Writable | None) -> None:
+    if (
+        stream is None
+    ):  # a program without stderr, such as a daemon: `print` of Python writes nothing, too
+        return
     stream.write(text)  # in one call, so that lines of several threads do not mix
     if isinstance(stream, io.IOBase):
         stream.flush()

@@ -9,11 +9,11 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, shortened
-from evenfeed.core.handles import RowKernel
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.text_ops.each_text import EachText, applied, check_text
 
 _BYTE, _UTF8_CHAR = "BYTE", "UTF8_CHAR"
@@ -234,7 +234,14 @@ class Substring(RowKernel):
                 fix=f"pass a pos from {-size} to {size}.",
             )
         first = start + size if start < 0 else start
-        # A negative length means the rest, as in TensorFlow.
+        # As in TensorFlow, a negative length means the rest of the bytes, but no characters.
+        if count < 0 and ends is not None:
+            if start < 0:
+                raise InvalidArgumentError(
+                    f"len {count} is negative at pos {start}, which counts from the end.",
+                    fix="pass the number of characters.",
+                )
+            return b""
         stop = size if count < 0 else min(first + count, size)
         return text[first:stop] if ends is None else text[ends[first] : ends[stop]]
 

@@ -12,13 +12,14 @@ from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array, cannot_hold, is_tensor, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.traced.kernel_stages import Kernel, results_of
 
 
 class EachText(Kernel):

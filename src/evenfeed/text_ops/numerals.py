@@ -198,7 +198,10 @@ def as_string(
     is_python = isinstance(input, (list, tuple, int, float, complex, str, bytes))
     value: Any = to_array(cast("object", input)) if is_python else input
     dtype = dtypes.as_dtype(value.dtype)
-    is_float = dtype.kind not in "iubO"
+    if dtype == dtypes.string:
+        size = f"{'-' if fill == '-' else ''}{width}" if width >= 0 else ""
+        return applied(AsString(f"%{size}s"), value)
+    is_float = dtype.kind not in "iub"
     if (precision >= 0 or scientific or shortest) and not is_float:
         raise InvalidArgumentError(
             f"precision, scientific and shortest are for floats, but got {dtypes.name_of(dtype)}.",
@@ -227,7 +230,7 @@ class AsString(EachText):
 
     def _text(self, value: Any) -> Any:
         if isinstance(value, bytes):
-            return value
+            return self.template.encode() % value
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, complex):

@@ -19,7 +19,7 @@ from evenfeed.core.errors import (
     UnimplementedError,
     described,
 )
-from evenfeed.core.handles import Handle, Kernel, RowKernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_operators import values_for
@@ -31,6 +31,7 @@ from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
 from evenfeed.core.text.traced_texts import join_arrays, joined
+from evenfeed.core.traced.kernel_stages import Kernel, RowKernel, results_of
 from evenfeed.text_ops.each_text import (
     applied,
     check_text,

@@ -10,6 +10,8 @@ def accessed(tf, ask):
         "range": many(5),
         "empty": many(0),
         "tensors": data.from_tensors((1, "a")),
+        "list": tf.data.experimental.from_list([7, 8, 9]),
+        "list of structures": tf.data.experimental.from_list([{"x": [1.0], "y": "a"}] * 2),
         "slices": data.from_tensor_slices({"x": [1, 2, 3], "y": ["a", "b", "c"]}),
         "map": many(5).map(lambda x: (x * 2, x)),
         "map of Python": many(5).map(lambda x: tf.py_function(lambda v: v + 1, [x], tf.int64)),

@@ -22,7 +22,7 @@ from evenfeed.tensors.creation import (
     static_shape,
     whole_numbers,
 )
-from evenfeed.tensors.device_arrays import held_dtype, is_tracing, to_device_array
+from evenfeed.tensors.device_arrays import held_dtype, is_traced, is_tracing, to_device_array
 from evenfeed.tensors.operands import COMPUTABLE, apply, elementwise, rearrange, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_flat_values, for_ragged
 from evenfeed.tensors.shaping import shape
@@ -115,9 +115,14 @@ def roll(input: object, shift: object, axis: object, name: str | None = None) ->
     """
 
     def formula(xp: Any, tensor: Any) -> Any:
-        moves = whole_numbers(shift)
+        moves, along = whole_numbers(shift), np.asarray(axis)
         assert moves is not None
-        axes = [axis_of(tensor.ndim, one) for one in np.atleast_1d(np.asarray(axis))]
+        if moves.shape != along.shape or moves.ndim > 1:
+            raise InvalidArgumentError(
+                f"shift and axis must have one shape, but got {shortened(shift)} and {shortened(axis)}.",
+                fix="pass two ints, or two lists with one shift for each axis.",
+            )
+        axes = [axis_of(tensor.ndim, one) for one in along.reshape(-1)]
         return xp.roll(tensor, moves.reshape(-1).tolist(), axes)
 
     return rearrange("roll", formula, input)
@@ -268,6 +273,7 @@ def reverse_sequence(
     def formula(tensor: Any, lengths: Any) -> Any:
         rows = axis_of(tensor.ndim, 0 if batch_axis is None else batch_axis)
         along = axis_of(tensor.ndim, 0 if seq_axis is None else seq_axis)
+        _check_lengths(lengths, tensor.shape[rows], tensor.shape[along])
         turned = jnp.moveaxis(tensor, (rows, along), (0, 1))
         places = jnp.arange(turned.shape[1])
         mirrored = lengths[:, None] - 1 - places
@@ -324,6 +330,23 @@ def broadcast_dynamic_shape(shape_x: object, shape_y: object) -> Tensor:
     """
     lengths = np.broadcast_shapes(static_shape(shape_x), static_shape(shape_y))
     return _as_known(list(lengths), dtypes.int32)
+
+
+def _check_lengths(lengths: Any, rows: int, most: int) -> None:
+    """Raise unless there is a length for each row, and each that is known fits."""
+    if tuple(lengths.shape) != (rows,):
+        raise InvalidArgumentError(
+            f"seq_lengths must have the shape ({rows},), but got {tuple(lengths.shape)}.",
+            fix="pass one length for each entry along batch_axis.",
+        )
+    if is_traced(lengths) or not rows:
+        return
+    known = np.asarray(lengths)
+    if not 0 <= known.min() <= known.max() <= most:
+        raise InvalidArgumentError(
+            f"seq_lengths must be from 0 to {most}, but got {shortened(known)}.",
+            fix="pass lengths up to that of seq_axis.",
+        )
 
 
 def _itself(_: Any, tensor: Any) -> Any:

@@ -20,7 +20,7 @@ from evenfeed.core.shapes import TensorShape
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, whole_numbers
 from evenfeed.tensors.device_arrays import is_traced
-from evenfeed.tensors.operands import COMPUTABLE, apply, is_text, rearrange
+from evenfeed.tensors.operands import COMPUTABLE, apply, host_or_device, is_text, rearrange
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
@@ -166,6 +166,10 @@ def pad(
                 f"paddings must have a pair for each of the {values.ndim} axes, but got {shortened(paddings)}.",
                 fix="pass [0, 0] for an axis without padding.",
             )
+        if not widths:
+            return values  # a scalar has no axis to pad
+        if not fill:
+            _check_mirrored(str(mode).upper(), widths, values.shape)
         return xp.pad(
             values,
             widths,
@@ -175,7 +179,7 @@ def pad(
 
     if str(mode).upper() != "CONSTANT":
         return rearrange("pad", formula, tensor)
-    fill = b"" if is_text(convert_to_tensor(tensor)) and constant_values == 0 else constant_values
+    fill = b"" if is_text(host_or_device(tensor)) and constant_values == 0 else constant_values
     return rearrange("pad", formula, tensor, fill)
 
 
@@ -303,6 +307,17 @@ def _part_lengths(asked: object, length: int) -> list[int]:
             fix="pass -1 for one of them.",
         )
     return found
+
+
+def _check_mirrored(mode: str, widths: list[tuple[int, int]], shape: tuple[int, ...]) -> None:
+    """Raise if an axis has too few values to mirror. REFLECT leaves out the one at the end."""
+    for pair, length in zip(widths, shape, strict=True):
+        most = length - 1 if mode == "REFLECT" else length
+        if max(pair) > most:
+            raise InvalidArgumentError(
+                f"{mode} cannot add {max(pair)} values to an axis of length {length}.",
+                fix=f"pass paddings up to {max(most, 0)}, or another mode.",
+            )
 
 
 def _paddings(paddings: object) -> list[tuple[int, int]]:

@@ -17,13 +17,14 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
-from evenfeed.tensors.device_arrays import asked_dtype, remembering
+from evenfeed.tensors.device_arrays import asked_dtype, filled, remembering, stays_on_host
 from evenfeed.tensors.operands import (
     COMPUTABLE,
     INTEGERS,
     REALS,
     apply,
     check_dtypes,
+    host_or_device,
     in_dtype,
     is_text,
     rearrange,
@@ -140,7 +141,7 @@ def sequence_mask(
 
 
 def _filled_like(function: str, number: int, value: object, dtype: DTypeLike | None) -> Any:
-    tensor = convert_to_tensor(value)
+    tensor = host_or_device(value)
     asked = tensor.dtype if dtype is None else dtypes.as_dtype(dtype)
     if asked == dtypes.string:
         if number:
@@ -149,6 +150,9 @@ def _filled_like(function: str, number: int, value: object, dtype: DTypeLike | N
     if dtype is not None:
         asked_dtype(dtype)  # warns
     numbers = np.zeros(tensor.shape) if is_text(tensor) else tensor
+    if isinstance(numbers, np.ndarray) and stays_on_host():
+        check_dtypes(function, [numbers], COMPUTABLE)
+        return shaped_by(filled(number, numbers.shape, asked), value)
     found = apply(
         function, lambda x: in_dtype(jnp.full(x.shape, number), asked), numbers, accepts=COMPUTABLE
     )

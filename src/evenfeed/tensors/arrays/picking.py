@@ -9,11 +9,12 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_picking
@@ -194,6 +195,11 @@ def one_hot(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [-1, 5]
     """
     count = known_integer(depth, "depth")
+    if count < 0 or np.ndim(cast("Any", depth)):
+        raise InvalidArgumentError(
+            f"depth must be an integer from 0 on, but got {shortened(depth)}.",
+            fix="pass the number of classes.",
+        )
     places = indices_of(indices)
     on, off = (
         default if value is None else value for value, default in ((on_value, 1), (off_value, 0))

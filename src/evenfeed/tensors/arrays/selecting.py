@@ -19,13 +19,15 @@ from evenfeed.core.ragged import ragged_math, ragged_picking
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
-from evenfeed.tensors.device_arrays import to_device_array
+from evenfeed.tensors.device_arrays import computed, stays_on_host
 from evenfeed.tensors.operands import (
     ANY,
     BOOLS,
+    INTEGERS,
     check_dtypes,
     converted_together,
     elementwise,
+    host_or_device,
     in_dtype,
     is_text,
 )
@@ -68,10 +70,14 @@ def where(condition: object, x: object = None, y: object = None, name: str | Non
         raise ValueError(
             described("where needs both x and y, or neither.", fix="pass the other one too.")
         )
-    chosen = convert_to_tensor(condition)
+    chosen = host_or_device(condition)
     if x is None:
+        if not chosen.ndim:
+            raise InvalidArgumentError(
+                "where of a scalar has no places.", fix="pass x and y, or a tensor with axes."
+            )
         places = np.argwhere(known(chosen) if not is_text(chosen) else known(chosen) != b"")
-        return in_dtype(to_device_array(places.astype(np.int32), "the places"), dtypes.int64)
+        return _index(places, dtypes.int64)
     check_dtypes("where", [chosen], BOOLS)
     left, right = converted_together([x, y])
     if is_text(left) or is_text(right):
@@ -89,7 +95,7 @@ def boolean_mask(
         >>> tf.boolean_mask([1, 2, 3], [True, False, True]).tolist()
         [1, 3]
     """
-    values, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
+    values, chosen = host_or_device(tensor), host_or_device(mask)
     check_dtypes("boolean_mask", [chosen], BOOLS)
     along = 0 if axis is None else axis_of(values.ndim, axis)
     covered = values.shape[along : along + chosen.ndim]
@@ -144,7 +150,7 @@ def dynamic_partition(
         >>> [x.tolist() for x in tf.dynamic_partition([1, 2, 3], [0, 1, 0], 2)]
         [[1, 3], [2]]
     """
-    values, groups = convert_to_tensor(data), known(convert_to_tensor(partitions))
+    values, groups = host_or_device(data), known(host_or_device(partitions))
     count = known_integer(num_partitions, "num_partitions")
     if groups.size and not 0 <= groups.min() <= groups.max() < count:
         raise InvalidArgumentError(
@@ -162,9 +168,9 @@ def dynamic_stitch(indices: object, data: object, name: str | None = None) -> Te
         >>> tf.dynamic_stitch([[0, 2], [1]], [[1, 3], [2]]).tolist()
         [1, 2, 3]
     """
-    places = [known(convert_to_tensor(one)) for one in cast("Iterable[object]", indices)]
+    places = [_places(one) for one in cast("Iterable[object]", indices)]
     parts: list[Any] = [convert_to_tensor(one) for one in cast("Iterable[object]", data)]
-    rest = tuple(parts[0].shape[places[0].ndim :])
+    rest = _shape_of_entries(places, parts)
     every = np.concatenate([place.reshape(-1) for place in places])
     sources = np.full(int(every.max(initial=-1)) + 1, -1)
     sources[every] = np.arange(every.size)  # of several entries for one place, the last counts
@@ -178,13 +184,43 @@ def dynamic_stitch(indices: object, data: object, name: str | None = None) -> Te
     )
 
 
+def _places(value: object) -> Array:
+    places = known(convert_to_tensor(value))
+    if not places.size:
+        return places.astype(np.int32)  # an empty list has no dtype of its own
+    check_dtypes("dynamic_stitch", [places], INTEGERS)
+    if places.min() < 0:
+        raise InvalidArgumentError(
+            f"The indices of dynamic_stitch must be from 0 on, but got {places.min()}.",
+            fix="leave out negative ones.",
+        )
+    return places
+
+
+def _shape_of_entries(places: list[Array], parts: list[Any]) -> tuple[int, ...]:
+    """Return the shape of one entry. Each tensor needs one entry of that shape for each of its indices."""
+    if not parts or len(places) != len(parts):
+        raise InvalidArgumentError(
+            f"dynamic_stitch got {len(places)} tensors of indices and {len(parts)} of data.",
+            fix="pass one tensor of data for each tensor of indices.",
+        )
+    rest = tuple(parts[0].shape[places[0].ndim :])
+    for place, part in zip(places, parts, strict=True):
+        if tuple(part.shape) != (*place.shape, *rest):
+            raise InvalidArgumentError(
+                f"Data of shape {tuple(part.shape)} does not fit indices of shape {place.shape} and entries of shape {rest}.",
+                fix="pass one entry of that shape for each index.",
+            )
+    return rest
+
+
 def known(tensor: Any) -> Array:
     """Return concrete values. A tracer raises JAX's own error, and the function then runs per element."""
     return np.asarray(tensor)
 
 
 def _from_host(array: Array) -> Tensor:
-    return host_tensor(array) if is_text(array) else to_device_array(array, "the tensor")
+    return host_tensor(array) if is_text(array) else computed(array, "the tensor")
 
 
 def _chosen(condition: Any) -> Callable[[Any, Any], Any]:
@@ -192,14 +228,14 @@ def _chosen(condition: Any) -> Callable[[Any, Any], Any]:
 
 
 def _unique(x: object) -> tuple[Array, Array, Array]:
-    values = known(convert_to_tensor(x))
+    values = known(host_or_device(x))
     if values.ndim != 1:
         raise InvalidArgumentError(
             f"unique needs a vector, but got the shape {values.shape}.",
             fix="flatten it first: evenfeed.reshape(x, [-1]).",
         )
     different, first, places, counts = np.unique(
-        values, return_index=True, return_inverse=True, return_counts=True
+        values, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
     )
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -208,4 +244,6 @@ def _unique(x: object) -> tuple[Array, Array, Array]:
 
 
 def _index(places: Array, out_idx: DTypeLike) -> Any:
-    return in_dtype(to_device_array(places.astype(np.int32), "the indices"), out_idx)
+    if stays_on_host():
+        return computed(places.astype(dtypes.as_dtype(out_idx)), "the indices")
+    return in_dtype(computed(places.astype(np.int32), "the indices"), out_idx)

@@ -26,7 +26,7 @@ class TopKV2(NamedTuple):
 def sort(
     values: object, axis: object = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
-    """Sort along `axis`.
+    """Sort along `axis`. NaN counts as the largest value.
 
     Examples:
         >>> import evenfeed as tf
@@ -132,6 +132,11 @@ def searchsorted(
         )
 
     def formula(ordered: Any, wanted: Any) -> Any:
+        if ordered.shape[:-1] != wanted.shape[:-1]:
+            raise InvalidArgumentError(
+                f"searchsorted got a sequence of shape {tuple(ordered.shape)} and values of shape {tuple(wanted.shape)}.",
+                fix="pass shapes that differ in the last axis only.",
+            )
         search = jnp.vectorize(
             lambda one, two: jnp.searchsorted(one, two, side=side), signature="(n),(m)->(m)"
         )

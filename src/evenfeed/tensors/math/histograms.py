@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_math
@@ -37,7 +38,7 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         minlength: The least length of the result.
         maxlength: The largest length of the result; larger integers are not counted.
         dtype: The dtype of the counts; with weights, they have that of the weights.
-        axis: -1 counts in each row, None in all.
+        axis: -1 counts in each row, None or 0 in all.
         binary_output: Return 1 for each integer that appears.
         name: Accepted for compatibility.
 
@@ -48,6 +49,12 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     """
     values = convert_to_tensor(arr)
     check_dtypes("bincount", [values], INTEGERS)
+    by_row = ragged_math.counts_by_row(axis)
+    if by_row and values.ndim > 2:
+        raise InvalidArgumentError(
+            f"bincount counts in the rows of a matrix, but got the shape {tuple(values.shape)}.",
+            fix="reshape it to a matrix first.",
+        )
     if not is_traced(values) and values.size and np.asarray(values).min() < 0:
         raise InvalidArgumentError(
             "bincount needs integers from 0 on.", fix="leave out negative ones."
@@ -57,7 +64,7 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     def formula(numbers: Any, *heavy: Any) -> Any:
         rows = (
             numbers.reshape(-1, numbers.shape[-1] if numbers.ndim else 1)
-            if axis is not None
+            if by_row
             else numbers.reshape(1, -1)
         )
         ones = in_dtype(jnp.ones(rows.shape, dtypes.int32), dtype)
@@ -66,7 +73,7 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         counts = jnp.einsum("rn,rnk->rk", each, is_at)
         if binary_output:
             counts = (counts > 0).astype(counts.dtype)
-        counts = counts if axis is not None and numbers.ndim > 1 else counts[0]
+        counts = counts if by_row and numbers.ndim > 1 else counts[0]
         return counts if heavy else in_dtype(counts, dtype)
 
     given = [] if weights is None else [convert_to_tensor(weights)]
@@ -130,9 +137,14 @@ def histogram_fixed_width_bins(
         >>> tf.histogram_fixed_width_bins([-1.0, 0.0, 2.5, 9.0], [0.0, 5.0], nbins=5).tolist()
         [0, 0, 2, 4]
     """
+    count = known_integer(nbins, "nbins")
+    if count < 1:
+        raise InvalidArgumentError(
+            f"nbins must be at least 1, but got {count}.", fix="pass the number of bins."
+        )
     return apply(
         "histogram_fixed_width_bins",
-        partial(_bins, count=known_integer(nbins, "nbins"), dtype=dtype),
+        partial(_bins, count=count, dtype=dtype),
         values,
         value_range,
         accepts=REALS,
@@ -154,6 +166,7 @@ def histogram_fixed_width(
         [2, 0, 1, 0, 1]
     """
     count = known_integer(nbins, "nbins")
+    _check_range(value_range)
     bins = apply(
         "histogram_fixed_width",
         partial(_bins, count=count, dtype=dtypes.int32),
@@ -167,13 +180,33 @@ def histogram_fixed_width(
 def _length(values: Any, minlength: object, maxlength: object) -> int:
     low = 0 if minlength is None else known_integer(minlength, "minlength")
     high = None if maxlength is None else known_integer(maxlength, "maxlength")
+    if high is not None and high < 0:
+        raise InvalidArgumentError(
+            f"maxlength must be at least 0, but got {high}.", fix="omit it, or pass a length."
+        )
     if high is not None and low >= high:
         return high
     found = max(low, int(np.asarray(values).max(initial=-1)) + 1)
     return found if high is None else min(found, high)
 
 
+def _check_range(value_range: object) -> None:
+    ends = convert_to_tensor(value_range)
+    is_pair = tuple(ends.shape) == (2,)
+    # In NumPy: while JAX traces, it would also trace the comparison of constants.
+    if not is_pair or (not is_traced(ends) and not np.less(*np.asarray(ends))):
+        raise InvalidArgumentError(
+            f"value_range must be [low, high] with low < high, but got {shortened(value_range)}.",
+            fix="pass the smaller end first.",
+        )
+
+
 def _bins(values: Any, value_range: Any, count: int, dtype: DTypeLike) -> Any:
+    if value_range.ndim != 1 or len(value_range) < 2:
+        raise InvalidArgumentError(
+            f"value_range must be [low, high], but got the shape {tuple(value_range.shape)}.",
+            fix="pass both ends.",
+        )
     low, high = value_range[0], value_range[1]
     scaled = jnp.floor(count * ((values - low) / (high - low)))
     return in_dtype(jnp.clip(scaled, 0, count - 1).astype(dtypes.int32), dtype)

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import FailedPreconditionError, InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.ragged import ragged_math
 from evenfeed.tensors.axes import known_integer
@@ -41,6 +41,7 @@ def matmul(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> tf.matmul([[1, 2], [3, 4]], [[1], [1]]).tolist()
         [[3], [7]]
     """
+    _check_turns(a=(transpose_a, adjoint_a), b=(transpose_b, adjoint_b))
 
     def formula(left: Any, right: Any) -> Any:
         if min(left.ndim, right.ndim) < 2:
@@ -71,6 +72,7 @@ def matvec(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> tf.linalg.matvec([[1, 2], [3, 4]], [1, 1]).tolist()
         [3, 7]
     """
+    _check_turns(a=(transpose_a, adjoint_a))
 
     def formula(matrix: Any, vector: Any) -> Any:
         return jnp.matmul(_turned(matrix, transpose_a or adjoint_a, adjoint_a), vector[..., None])[
@@ -122,7 +124,21 @@ def cross(a: object, b: object, name: str | None = None) -> Tensor:
         >>> tf.linalg.cross([1, 0, 0], [0, 1, 0]).tolist()
         [0, 0, 1]
     """
-    return apply("cross", jnp.cross, a, b)
+
+    def formula(left: Any, right: Any) -> Any:
+        if left.shape != right.shape or not left.ndim:
+            raise InvalidArgumentError(
+                f"cross needs vectors of one shape, but got {tuple(left.shape)} and {tuple(right.shape)}.",
+                fix="broadcast one of them first: evenfeed.broadcast_to(x, shape).",
+            )
+        if left.shape[-1] != 3:
+            raise FailedPreconditionError(
+                f"cross needs vectors of length 3, but got {left.shape[-1]}.",
+                fix="append zeros: evenfeed.pad.",
+            )
+        return jnp.cross(left, right)
+
+    return apply("cross", formula, a, b)
 
 
 def trace(x: object, name: str | None = None) -> Tensor:
@@ -269,7 +285,12 @@ def tensor_diag_part(input: object, name: str | None = None) -> Tensor:
     """
 
     def formula(values: Any) -> Any:
-        half = values.shape[: values.ndim // 2]
+        half, other = values.shape[: values.ndim // 2], values.shape[values.ndim // 2 :]
+        if half != other:
+            raise InvalidArgumentError(
+                f"tensor_diag_part needs the same axes twice, but got the shape {tuple(values.shape)}.",
+                fix="take the diagonal of each matrix: evenfeed.linalg.diag_part.",
+            )
         return jnp.diagonal(values.reshape(int(np.prod(half)), -1)).reshape(half)
 
     return apply("tensor_diag_part", formula, input)
@@ -295,6 +316,17 @@ def band_part(
         return jnp.where(inside, matrix, jnp.zeros_like(matrix))
 
     return apply("band_part", formula, input, accepts=COMPUTABLE)
+
+
+def _check_turns(**turns: tuple[bool, bool]) -> None:
+    for operand, both in turns.items():
+        if all(both):
+            raise ValueError(
+                described(
+                    f"Only one of transpose_{operand} and adjoint_{operand} can be True.",
+                    fix=f"pass adjoint_{operand} for complex numbers, else transpose_{operand}.",
+                )
+            )
 
 
 def _turned(matrix: Any, transposed: bool, conjugated: bool) -> Any:

@@ -247,14 +247,14 @@ def argmax(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Return the index of the largest value along `axis`, by default along the first.
+    """Return the index of the largest value along `axis`, by default along the first. NaN never is the largest.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.argmax([[1, 5], [3, 4]], axis=1).tolist()
         [1, 1]
     """
-    return _index_of(jnp.argmax, "argmax", input, axis, output_type)
+    return _index_of(_largest, "argmax", input, axis, output_type)
 
 
 def argmin(
@@ -263,14 +263,14 @@ def argmin(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """Return the index of the smallest value along `axis`, by default along the first.
+    """Return the index of the smallest value along `axis`, by default along the first. NaN never is the smallest.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.argmin([[1, 5], [3, 4]], axis=1).tolist()
         [0, 0]
     """
-    return _index_of(jnp.argmin, "argmin", input, axis, output_type)
+    return _index_of(_smallest, "argmin", input, axis, output_type)
 
 
 def _index_of(
@@ -286,6 +286,17 @@ def _index_of(
         return in_dtype(find(tensor, axis=along), output_type)
 
     return apply(function, formula, value, accepts=ORDERED)
+
+
+def _largest(tensor: Any, axis: int) -> Any:
+    # TensorFlow starts from the lowest finite value: NaN and -inf count as that.
+    is_whole = tensor.dtype.kind in "iub"
+    return jnp.argmax(tensor if is_whole else jnp.fmax(tensor, jnp.finfo(tensor.dtype).min), axis)
+
+
+def _smallest(tensor: Any, axis: int) -> Any:
+    is_whole = tensor.dtype.kind in "iub"
+    return jnp.argmin(tensor if is_whole else jnp.fmin(tensor, jnp.finfo(tensor.dtype).max), axis)
 
 
 def _reduced(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
