@@ -171,6 +171,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     def missing(name):
         raise ImportError(f"No module named {name!r}")
 
+    arrow_columns.arrow.cache_clear()
     monkeypatch.setattr(arrow_columns, "importlib", SimpleNamespace(import_module=missing))
     with pytest.raises(UnimplementedError, match=r"pip install 'evenfeed\[parquet\]'"):
         tf.data.Dataset.from_parquet("x.parquet")

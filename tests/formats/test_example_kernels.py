@@ -176,3 +176,28 @@ def test_features_without_values():
     columns, odd = scan(records, wanted)
     assert not odd.any()
     assert [column.shape for column in columns] == [(300, 0)] * 3
+
+
+def test_examples_of_one_layout_are_those_of_protobuf_whichever_byte_is_changed():
+    record = examples(1)[0]
+    length = len(record)
+    changed = np.tile(np.frombuffer(record, np.uint8), (8 * length, 1))
+    rows = np.arange(8 * length)
+    changed[rows, rows // 8] ^= (1 << rows % 8).astype(np.uint8)
+    # Each is among others of the layout, which is known when it comes.
+    records = [part for row in changed for part in (record, record, row.tobytes())]
+    columns, odd = scan(records, WANTED)
+    found = [columns[part][2::3].tolist() for part in range(len(columns))]
+    expected = [alone(row.tobytes(), WANTED) for row in changed]
+    assert not odd[0::3].any()
+    for row in np.flatnonzero(~odd[2::3]).tolist():
+        mine = [
+            as_bytes(np.array(column[row], feature.dtype))
+            for column, feature in zip(found, wanted_of(WANTED), strict=True)
+        ]
+        assert mine == expected[row], row
+
+
+def test_a_text_keeps_no_other_feature_in_memory():
+    (text,) = scan(examples(300), {"s": WANTED["s"]})[0]
+    assert len(text.data) == int((text.stops - text.starts).sum())

@@ -9,8 +9,10 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.core.handles import RowKernel, applied, text_of
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_values import single_text
+from evenfeed.core.traced.kernel_stages import RowKernel
 
 _FORMAT: Final = struct.Struct("<HHIIHH")
 _SCALE: Final = 1 << 15
@@ -116,7 +118,7 @@ class Samples(RowKernel):
         return TensorSpec(shape, dtypes.float32)
 
     def one(self, *parts: Array) -> Array:
-        content = text_of(parts[0])
+        content = single_text(parts[0])
         sound = _samples(content, _chunks(content))
         if self.channels >= 0:
             wanted = np.minimum(np.arange(self.channels), sound.shape[1] - 1)
@@ -136,7 +138,7 @@ class SampleRate(RowKernel):
         return TensorSpec([], dtypes.int32)
 
     def one(self, *parts: Array) -> Array:
-        content = text_of(parts[0])
+        content = single_text(parts[0])
         return np.array(_format(_chunks(content))[1], np.int32)
 
 

@@ -11,11 +11,12 @@ from evenfeed.core.arguments import yes_or_no
 from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.traced.kernel_stages import Kernel, results_of
 from evenfeed.formats.csv_fields import CsvColumn, Cutter, columns_of, delimiter_of, plain_text
 
 

@@ -233,6 +233,26 @@ def checked_spec(spec: Any) -> Any:
 
 def guessed_spec(path: str, compression: str) -> Any:
     """Infer a spec from the first lines of a file: 64-bit numbers, strings, bools, and lists and dicts of them."""
+    return _inferred(_first_values(path, compression), path, "")
+
+
+def guessed_fields(path: str, compression: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """Infer the specs of the fields one by one. Returns them, and why the others have none."""
+    values = _first_values(path, compression)
+    if set(map(type, values)) != {dict}:
+        return {}, {}
+    specs: dict[str, Any] = {}
+    refused: dict[str, str] = {}
+    for key in dict.fromkeys(chain.from_iterable(values)):
+        found = [value.get(key, _MISSING) for value in values]
+        try:
+            specs[key] = _inferred(found, path, key)
+        except InvalidArgumentError:
+            refused[key] = _json_names(set(map(type, found)))
+    return specs, refused
+
+
+def _first_values(path: str, compression: str) -> list[Any]:
     reader = LineReader(path, compression)
     try:
         wrong: dict[int, str] = {}
@@ -250,7 +270,7 @@ def guessed_spec(path: str, compression: str) -> Any:
         raise InvalidArgumentError(
             f"{path} has no lines to infer a spec from.", fix=_PASS_SIGNATURE
         )
-    return _inferred(values, path, "")
+    return list(values)
 
 
 _PASS_SIGNATURE: Final = "pass output_signature."
@@ -276,8 +296,7 @@ def _inferred(values: Sequence[Any], path: str, name: str) -> Any:
     dtype = _dtype(kinds)
     if dtype is None:
         raise InvalidArgumentError(
-            f"Cannot infer the dtype of {name!r} in {path}: its first lines have "
-            f"{', '.join(sorted(_json_name(kind) for kind in kinds))}.",
+            f"Cannot infer the dtype of {name!r} in {path}: its first lines have {_json_names(kinds)}.",
             fix=_PASS_SIGNATURE,
         )
     return TensorSpec([], dtype)
@@ -295,6 +314,6 @@ def _dtype(kinds: set[type]) -> Any:
     return None
 
 
-def _json_name(kind: type) -> str:
+def _json_names(kinds: set[type]) -> str:
     names = {object: "nothing", type(None): "null", dict: "objects", list: "lists", str: "text"}
-    return names.get(kind, f"{kind.__name__}s")
+    return ", ".join(sorted(names.get(kind, f"{kind.__name__}s") for kind in kinds))

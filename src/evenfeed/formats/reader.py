@@ -7,14 +7,15 @@ from abc import ABC, abstractmethod
 from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
+from evenfeed.core.block import Block, Column, Positions, concatenated, fetched_apart
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
+from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 
 
@@ -33,6 +34,28 @@ def grouped(lengths: Positions, fewest: int, longest: int) -> tuple[list[Positio
     together = (sizes >= fewest) & (length > 0) & (length <= longest)
     groups = [order[i : i + n] for i, n in zip(starts[together], sizes[together], strict=True)]
     return groups, np.sort(order[np.repeat(~together, sizes)])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartRead:
+    """What to read of one part of the rows.
+
+    Attributes:
+        blank: The spec of a part that nobody uses. It is not read, but filled with zeros or empty text.
+        cut: The slice to read along each dimension; None for all.
+    """
+
+    blank: TensorSpec | None = None
+    cut: tuple[slice, ...] | None = field(default=None, hash=False)
+
+    def of(self, column: Column) -> Column:
+        """Return what is read of a column."""
+        return column if self.cut is None else np.asarray(column)[(slice(None), *self.cut)]
+
+
+# What to read of the parts of each column, by its name; in the order of the spec.
+PartsRead: TypeAlias = Mapping[str, tuple[PartRead, ...]]
 
 
 class Reader(ABC):
@@ -138,6 +161,10 @@ class DataFile(ABC):
 
     def part(self, start: int, stop: int) -> "DataFile | None":  # noqa: ARG002 - subclasses use it
         """Return the rows that begin in a range of bytes, as a file; None if they are found only from the start."""
+        return None
+
+    def reading(self, parts: "PartsRead") -> "DataFile | None":  # noqa: ARG002 - subclasses use it
+        """Return the file with some parts of its rows left out or cut; None if the format reads whole rows only."""
         return None
 
     @property

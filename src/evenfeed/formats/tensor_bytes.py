@@ -10,8 +10,10 @@ from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType, name_of
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel, applied, text_of
+from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
+from evenfeed.core.text.text_values import single_text
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.formats.example.example_protos import message_class, parsed
 from evenfeed.formats.reader import bytes_column
 
@@ -111,7 +113,7 @@ class _Parse(RowKernel):
         return TensorSpec(None, self.dtype)
 
     def one(self, *parts: Array) -> Array:
-        proto = parsed("TensorProto", text_of(parts[0], "serialized"), 0)
+        proto = parsed("TensorProto", single_text(parts[0], "serialized"), 0)
         number, field = _DTYPES[self.dtype]
         if proto.dtype != number:
             found = [name_of(dtype) for dtype, (own, _) in _DTYPES.items() if own == proto.dtype]

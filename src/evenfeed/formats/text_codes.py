@@ -10,10 +10,11 @@ from typing import Any, Final, final
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, described
-from evenfeed.core.handles import RowKernel, applied
+from evenfeed.core.handles import applied
 from evenfeed.core.lazy import json_format
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_values import bytes_array
+from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.formats.bytes.inflating import FORMS
 from evenfeed.formats.example.example_protos import message_class
 

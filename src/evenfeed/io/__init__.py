@@ -8,10 +8,11 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.errors import described
-from evenfeed.core.handles import RowKernel, applied, stands_for_part
+from evenfeed.core.handles import applied
 from evenfeed.core.publish import publish, refusal
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.traced.kernel_stages import RowKernel, stands_for_part
 from evenfeed.formats.bytes.filesystems import (
     as_text,
     folder_for,

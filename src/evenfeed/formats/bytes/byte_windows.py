@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, final
 
 from evenfeed.formats.bytes.filesystems import is_remote, local, size_of
-from evenfeed.formats.bytes.inflating import open_bytes
+from evenfeed.formats.bytes.inflating import Plain, open_bytes
 from evenfeed.formats.bytes.mapped_files import Held, MappedFile
 from evenfeed.formats.reader import DataFile
 
@@ -69,7 +69,9 @@ def written(path: str) -> str:
 _FIRST_READ: Final = 1 << 16
 _LONGEST_READ: Final = 1 << 18
 # A damaged length may ask for any number of bytes.
-_MOST_READ: Final = 1 << 20
+_MOST_READ: Final = 1 << 21
+# Up to this many bytes are read again, so that one read returns the whole window: joining would copy all of it.
+_MOST_READ_AGAIN: Final = 1 << 20
 
 
 class ByteWindow(Protocol):
@@ -145,14 +147,22 @@ class Streamed:
         size = self.first + len(self.held)
         if size >= stop:
             return True
-        parts = [self.held[self._needed - self.first :]]
+        left = self.held[self._needed - self.first :]
+        if self._reads_again(len(left)):
+            size, left = size - len(left), b""
+        parts = [left]
         try:
             while size < stop and (more := self._bytes.read(self._size(stop - size))):
                 parts.append(more)
                 size += len(more)
         finally:  # the bytes read before an error are good
-            self.held, self.first = b"".join(parts), self._needed
+            self.held, self.first = b"".join(filter(None, parts)), self._needed
         return size >= stop
+
+    def _reads_again(self, count: int) -> bool:
+        """Move back by `count` bytes if they are few and the file allows it."""
+        plain = self._bytes
+        return 0 < count <= _MOST_READ_AGAIN and isinstance(plain, Plain) and plain.back(count)
 
     def _size(self, missing: int) -> int:
         """Return how much to read next: twice as much each time, or more if more is missing."""

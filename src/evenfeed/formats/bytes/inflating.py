@@ -110,6 +110,11 @@ class Plain:
         with naming(self._path):
             return self._file.opened().read(most)
 
+    def back(self, count: int) -> bool:
+        """Move back by `count` bytes. Return False if the file can only be read forward."""
+        with naming(self._path):
+            return self._file.opened().back(count)
+
     def close(self) -> None:
         self._file.close()
 
@@ -138,6 +143,13 @@ class _Opened:
         if not piece:
             self._opener.file.check_end(self._file)
         return piece
+
+    def back(self, count: int) -> bool:
+        if self.is_stream():
+            return False
+        self._file.seek(-count, os.SEEK_CUR)
+        self._opener.place -= count
+        return True
 
     def is_stream(self) -> bool:
         return not self._file.seekable()

@@ -18,7 +18,7 @@ from evenfeed.core.conversion import Array, Positions
 from evenfeed.core.dtypes import DType
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_worth_it
-from evenfeed.core.text.text_columns import Texts, texts
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.example.example_protos import Where, fixed_value, parsed
 from evenfeed.formats.example.features import Fixed
 from evenfeed.formats.reader import grouped
@@ -208,11 +208,12 @@ def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
     return FieldPlace(dtype, tuple(start for start, _ in spans), tuple(stop for _, stop in spans))
 
 
-def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array]:
-    """Return the requested arrays of all records, and a mask of odd records, whose rows are not filled in."""
+def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array | Texts], Array]:
+    """Return the requested columns of all records, and a mask of odd records, whose rows are not filled in."""
     keys = [feature.key.encode() for feature in wanted]
     places = np.empty((len(wanted), len(records)), np.int64)
     odd = np.empty(len(records), np.bool_)
+    longest = int((records.stops - records.starts).max())
     example_kernels.find(
         records.data,
         records.starts,
@@ -223,8 +224,10 @@ def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array
         np.array([feature.count for feature in wanted], np.int64),
         places,
         odd,
+        np.empty(longest, np.uint8),
+        np.empty((longest // 8 + 1, 3), np.uint64),
     )
-    columns: list[Array] = []
+    columns: list[Array | Texts] = []
     for feature, mine in zip(wanted, places, strict=True):
         missing = mine == example_kernels.MISSING
         column = _column(records.data, mine, feature)
@@ -233,17 +236,20 @@ def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array], Array
             if default is None:
                 odd |= missing
             else:
+                column = np.asarray(column)
                 column[missing] = default
         columns.append(column)
     return columns, odd
 
 
-def _column(data: Array, places: Positions, wanted: Fixed) -> Array:
+def _column(data: Array, places: Positions, wanted: Fixed) -> Array | Texts:
     rows, shape = len(places), (len(places), *wanted.shape)
     if wanted.dtype == dtypes.string:
         starts, stops = np.empty((2, rows, wanted.count), np.int64)
         example_kernels.find_texts(data, places, starts, stops)
-        return texts(data, starts, stops).reshape(shape)
+        # A copy: a text must not keep the other features of its record in memory.
+        held, ends = Texts(data, starts, stops).packed()
+        return Texts(held, ends[:-1].reshape(shape), ends[1:].reshape(shape))
     out = np.empty((rows, wanted.count), wanted.dtype)
     if wanted.dtype == dtypes.float32:
         example_kernels.copy_floats(data, places, out.view(np.uint8))
@@ -258,29 +264,30 @@ _FEWEST: Final = 8
 _LONGEST: Final = 1 << 14
 
 
-def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array]:
-    """Return the requested arrays of all records, stacked.
+def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array | Texts]:
+    """Return the requested columns of all records, stacked.
 
     Raises:
         InvalidArgumentError: A record is not a valid Example, or lacks a feature. Names the first such record.
     """
     lengths = records.stops - records.starts
     if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
-        out, odd = scanned(records, wanted)
+        found, odd = scanned(records, wanted)
         rows = np.flatnonzero(odd)
         if not len(rows):
-            return out
+            return found
+        out = list(map(np.asarray, found))
     else:
-        out = _of_one_layout(records, lengths, wanted)
-        if out is not None:
-            return out
+        alike = _of_one_layout(records, lengths, wanted)
+        if alike is not None:
+            return [*alike]
         out = [np.empty((len(records), *feature.shape), feature.dtype) for feature in wanted]
         rows = np.arange(len(records))
     parts, rest = _in_groups(records, lengths, rows, wanted)
     for mine, columns in [*parts, (rest, _one_by_one(records, rest, wanted))]:
         for target, column in zip(out, columns, strict=True):
             target[mine] = column
-    return out
+    return [*out]
 
 
 def _of_one_layout(

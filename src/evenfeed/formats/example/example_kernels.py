@@ -2,6 +2,9 @@
 
 A record is called odd if it has an unusual encoding, is damaged, or does not match the requested features; the caller
 parses it another way. Indices are cast to unsigned integers, because Numba checks signed ones for negative values.
+
+Most records differ from the one before only in their values. So the layout of a record is kept, as words of eight bytes
+with a mask of the bits that are not values, and the next records of that length are compared with it.
 """
 
 from typing import Final
@@ -23,6 +26,10 @@ _NUMBERS: Final = 0x1A
 MISSING: Final = -1
 _ODD: Final = -2
 
+# After this many layouts that few records shared, no more are kept.
+_TRIALS: Final = 4
+_WORD: Final = 8
+
 _U64 = np.uint64
 
 # Compiled code does not distinguish NumPy numbers from Python numbers.
@@ -40,6 +47,8 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     counts: Positions,
     places: Array,
     odd: Array,
+    mask: Array,
+    words: Array,
 ) -> None:
     """Write where the values of the requested features start, and which records are odd.
 
@@ -53,14 +62,99 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
         counts: The number of values of each feature.
         places: Output: for each feature and record, where its values start, or `MISSING`.
         odd: Output: whether each record is odd.
+        mask: Room for the mask of a record.
+        words: Room for the layout of a record: the place, the bits and the mask of each word.
     """
+    # The record whose layout is kept, the number of its words, and how many layouts may still be tried.
+    known, size, trials = -1, 0, _TRIALS
     for row in range(len(stops)):
-        odd[row] = False
+        start, stop = starts[_U64(row)], stops[_U64(row)]
+        odd[_U64(row)] = False
+        alike = known >= 0 and stop - start == stops[_U64(known)] - starts[_U64(known)]
+        if alike and _is_alike(data, start, words, size):
+            trials = min(trials + 1, _TRIALS)
+            moved = start - starts[_U64(known)]
+            for feature in range(len(kinds)):
+                place = places[_U64(feature), _U64(known)]
+                places[_U64(feature), _U64(row)] = place if place == MISSING else place + moved
+            continue
         for feature in range(len(kinds)):
-            places[feature, row] = MISSING
-        if starts[row] < stops[row]:
-            start, stop = _field(data, starts[row], stops[row], _FIRST, True)
-            odd[row] = not _found(data, start, stop, names, name_stops, kinds, counts, places, row)
+            places[_U64(feature), _U64(row)] = MISSING
+        if start < stop:
+            first, last = _field(data, start, stop, _FIRST, True)
+            good = _found(data, first, last, names, name_stops, kinds, counts, places, row)
+            odd[_U64(row)] = not good
+            if good and trials and row and _same_length(starts, stops, row):
+                known, trials = row, trials - 1
+                size = _layout(data, start, stop, mask, words)
+
+
+@compiled
+def _same_length(starts: Positions, stops: Positions, row: int) -> bool:
+    """Return True if a record is as long as the one before: records of many lengths need no layouts."""
+    before = stops[_U64(row - 1)] - starts[_U64(row - 1)]
+    return stops[_U64(row)] - starts[_U64(row)] == before >= _WORD
+
+
+@compiled
+def _is_alike(data: Array, start: int, words: Array, size: int) -> bool:
+    different = _U64(0)
+    for word in range(size):
+        place = start + np.int64(words[_U64(word), 0])
+        different |= (_word(data, place) ^ words[_U64(word), 1]) & words[_U64(word), 2]
+    return different == 0
+
+
+@compiled
+def _layout(data: Array, start: int, stop: int, mask: Array, words: Array) -> int:
+    """Keep the layout of a record that is not odd; return the number of its words."""
+    length = stop - start
+    for place in range(length):
+        mask[_U64(place)] = 0xFF
+    at, end = _field(data, start, stop, _FIRST, True)
+    while at < end:
+        entry, at = _field(data, at, end, _FIRST, False)
+        value, last = _field(data, _field(data, entry, at, _FIRST, False)[1], at, _SECOND, True)
+        if value < last:
+            _mask_values(data, value, last, start, mask)
+    size = 0
+    for place in range(0, length, _WORD):
+        at = min(place, length - _WORD)  # the last word may overlap the one before
+        bits = _word(mask, at)
+        if bits:
+            words[_U64(size), 0] = _U64(at)
+            words[_U64(size), 1] = _word(data, start + at)
+            words[_U64(size), 2] = bits
+            size += 1
+    return size
+
+
+@compiled
+def _mask_values(data: Array, at: int, end: int, start: int, mask: Array) -> None:
+    """Take the values of a feature out of the mask of a record."""
+    kind = data[_U64(at)]
+    at, end = _field(data, at, end, kind, True)
+    if kind == _TEXTS:
+        while at < end:
+            first, at = _field(data, at, end, _FIRST, False)
+            for place in range(first, at):
+                mask[_U64(place - start)] = 0
+    elif at < end:
+        at, end = _field(data, at, end, _FIRST, True)
+        digits = 0
+        for place in range(at, end):
+            # Whether a varint goes on must be the same. Its tenth byte holds one bit of the number.
+            mask[_U64(place - start)] = 0 if kind == _FLOATS else 0x80 if digits < 9 else 0xFE
+            digits = digits + 1 if data[_U64(place)] >= 0x80 else 0
+
+
+@compiled
+def _word(data: Array, at: int) -> int:
+    """Return eight bytes as a number; the compiler makes one load of it."""
+    found = _U64(0)
+    for byte in range(_WORD):
+        found |= _U64(data[_U64(at + byte)]) << _U64(8 * byte)
+    return found
 
 
 @compiled

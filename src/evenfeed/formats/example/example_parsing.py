@@ -10,13 +10,14 @@ from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.handles import Handle, Kernel, results_of
+from evenfeed.core.handles import Handle
 from evenfeed.core.promised_shapes import promise, promise_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.text.text_columns import Texts
+from evenfeed.core.traced.kernel_stages import Kernel, results_of
 from evenfeed.formats.example.example_batches import fixed_columns
 from evenfeed.formats.example.example_protos import (
     Where,
@@ -154,7 +155,7 @@ class ExampleKernel(Kernel):
 def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:
     """Return each feature of all records."""
     fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
-    arrays = fixed_columns(Texts.of(records), fixed) if fixed else []
+    arrays = map(np.asarray, fixed_columns(Texts.of(records), fixed) if fixed else [])
     found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
     if len(fixed) < len(wanted):
         examples = [parsed("Example", record, row).features for row, record in enumerate(records)]

@@ -22,6 +22,7 @@ import numpy as np
 
 from evenfeed.core.block import Block, Column, Positions
 from evenfeed.core.errors import (
+    AlreadyExistsError,
     DataLossError,
     FailedPreconditionError,
     InvalidArgumentError,
@@ -209,8 +210,9 @@ class SavedWriter:
 
     def _make_folder(self) -> None:
         try:
-            self._folder.mkdir(parents=True)
-        except (NotADirectoryError, FileExistsError):
+            with naming(self._path):
+                self._folder.mkdir(parents=True)
+        except (NotFoundError, AlreadyExistsError):
             raise FailedPreconditionError(
                 f"{self._path} is a file, but the dataset needs a directory.",
                 fix="pass the path of a directory, which is created if it does not exist.",

@@ -8,6 +8,7 @@ become integers in the unit of the file.
 import importlib
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
@@ -27,6 +28,7 @@ _NUMBERS: Final = re.compile("bool|u?int(8|16|32|64)|halffloat|float|double")
 _NAMES: Final = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
+@cache
 def arrow(part: str = "") -> Any:
     """Import pyarrow, or one of its modules."""
     try:

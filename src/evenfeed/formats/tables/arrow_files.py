@@ -7,10 +7,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, Final, final
 
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.core.partly_read import Unread
 from evenfeed.formats.bytes.byte_windows import written
 from evenfeed.formats.bytes.filesystems import is_remote, open_file
 from evenfeed.formats.bytes.mapped_files import (
@@ -32,6 +33,7 @@ _STREAM_AT: Final = 8
 # The limit for row counts, which may be damaged: no compression expands a byte to more than 255.
 _ROWS_PER_BYTE: Final = 8 * 256
 _SHORT, _UINT, _INT, _LONG = (struct.Struct(f"<{kind}") for kind in "HIiq")
+_NODE: Final = struct.Struct("<qq")
 
 
 @final
@@ -46,7 +48,9 @@ class RecordBatch(TablePart):
         """Map the record batch, or decompress the requested columns."""
         with reading_table(self.path, _KIND, self.place, self.span[0]):
             opened = _opened(self.path, written(self.path))
-            batch = opened.batch(self.number, self.wanted.columns)
+            if opened.may_have_nulls(self.number, self.wanted.blank):
+                raise Unread
+            batch = opened.batch(self.number, self.wanted.read)
             if batch.num_rows != self.count:
                 raise arrow().ArrowInvalid(
                     f"it has {batch.num_rows} rows, but declares {self.count}"
@@ -116,6 +120,15 @@ class _Opened:
             return self._batches[number].select(columns)
         return self._reader_of(columns).get_batch(number).select(columns)
 
+    def may_have_nulls(self, number: int, columns: tuple[str, ...]) -> bool:
+        """Return True unless the header of a record batch says that columns have no nulls."""
+        nulls, kinds = self.heads[number].nulls, self.schema.types
+        firsts = [0, *accumulate(map(_nodes, kinds))]
+        if not columns or len(nulls) != firsts[-1]:
+            return bool(columns)
+        spans = dict(zip(self.schema.names, pairwise(firsts), strict=True))
+        return any(any(nulls[slice(*spans[name])]) for name in columns)
+
     @cached_property
     def heads(self) -> list["_Head"]:
         """The header of each record batch, read without decoding the batch."""
@@ -161,18 +174,21 @@ class _Head:
         span: Its first byte in the file, and one past its last.
         rows: Number of rows.
         is_compressed: Whether its columns are compressed.
+        nulls: The number of nulls of each column and of the columns inside it, each before its own.
     """
 
     span: tuple[int, int]
     rows: int
     is_compressed: bool
+    nulls: tuple[int, ...]
 
 
 def _head(message: Any, begin: int) -> _Head:
     """Parse the header fields that pyarrow does not expose. `begin` is the memory address of the file.
 
     The header is a flatbuffer: each table lists the offsets of its fields. The record batch is field 2 of the
-    message; its field 0 is the length, and field 3 is the compression, if any.
+    message; its field 0 is the length, field 1 lists the lengths and nulls of columns, and field 3 is the compression,
+    if any.
     """
     start, head = message.metadata.address - begin, message.metadata.to_pybytes()
     table = _UINT.unpack_from(head, 0)[0]
@@ -183,7 +199,27 @@ def _head(message: Any, begin: int) -> _Head:
     if not 0 <= rows <= _ROWS_PER_BYTE * message.body.size:
         raise arrow().ArrowInvalid(f"the record batch at byte {start} declares {rows} rows")
     span = (start, start + len(head) + message.body.size)
-    return _Head(span, rows, _field(head, batch, 3) > 0)
+    return _Head(span, rows, _field(head, batch, 3) > 0, _nulls(head, batch))
+
+
+def _nulls(head: bytes, batch: int) -> tuple[int, ...]:
+    """Return the numbers of nulls in the columns of a record batch, and in those inside them."""
+    field = _field(head, batch, 1)
+    if not field:
+        return ()
+    place = batch + field
+    found = place + _UINT.unpack_from(head, place)[0]
+    count: int = _UINT.unpack_from(head, found)[0]
+    return tuple(nulls for _, nulls in _NODE.iter_unpack(head[found + 4 : found + 4 + 16 * count]))
+
+
+def _nodes(kind: Any) -> int:
+    """Return how many columns a column of a type is stored as: itself, and those inside it."""
+    if isinstance(kind, arrow().BaseExtensionType):
+        return _nodes(kind.storage_type)
+    if arrow("types").is_dictionary(kind):
+        return 1
+    return 1 + sum(_nodes(kind.field(number).type) for number in range(kind.num_fields))
 
 
 def _field(head: bytes, table: int, number: int) -> int:

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Final, NamedTuple, final
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import DataLossError, InvalidArgumentError
 from evenfeed.formats.bytes.byte_windows import written
-from evenfeed.formats.bytes.filesystems import is_remote, local, naming, open_file, open_remote
-from evenfeed.formats.bytes.remote_files import RemoteFile
+from evenfeed.formats.bytes.filesystems import is_remote, local, naming, open_file
 from evenfeed.formats.bytes.retries import interruptible
 from evenfeed.formats.reader import Chunk
 from evenfeed.formats.tables.arrow_columns import arrow
+from evenfeed.formats.tables.parquet_nulls import check_no_nulls
+from evenfeed.formats.tables.remote_parquet import RemoteParquet
 from evenfeed.formats.tables.table_parts import (
     Choice,
     RowFilter,
@@ -51,21 +52,29 @@ class RowGroup(TablePart):
         wanted = self.wanted
         expression = wanted.filter and wanted.filter.expression
         with reading_parquet(self.path, self.place, self.span[0]):
-            columns, state = list(wanted.columns), written(self.path)
+            columns, state = list(wanted.read), written(self.path)
             is_long = self.span[1] - self.span[0] >= _IN_PARALLEL
             if is_long or wanted.filter or is_remote(self.path):
                 opened = opened_parquet(self.path, state)
                 self._check(opened.groups)
+                check_no_nulls(opened.metadata, self.number, wanted.blank)
                 part = opened.fragment.subset(row_group_ids=[self.number])
                 table = opened.read(partial(part.to_table, columns=columns, filter=expression))
             else:
                 self._check(_checked_groups(self.path, state))
+                check_no_nulls(partial(_metadata, self.path, state), self.number, wanted.blank)
                 table = _short_group(self.path, self.number, columns)
         return chunk_of(table.column, table.num_rows, wanted)
 
     def _check(self, groups: "tuple[GroupTable, ...]") -> None:
         if groups[self.number : self.number + 1] != (GroupTable(self.count, self.span),):
             raise _damaged(self.path, "it was replaced since the dataset was made")
+
+
+@lru_cache(maxsize=64)
+def _metadata(path: str, written: str) -> Any:
+    del written  # part of the cache key: a rewritten file is read again
+    return arrow("parquet").read_metadata(local(path))
 
 
 @final
@@ -95,7 +104,11 @@ class OpenedParquet:
 
     groups: tuple[GroupTable, ...]
     fragment: Any
-    remote: "_RemoteParquet | None"
+    remote: "RemoteParquet | None"
+
+    def metadata(self) -> Any:
+        """Return pyarrow's metadata of the file."""
+        return self.read(lambda: self.fragment.metadata)
 
     def read(self, call: Callable[[], Any]) -> Any:
         """Call a function of pyarrow that reads the file. A remote one must not change meanwhile."""
@@ -106,25 +119,6 @@ class OpenedParquet:
         return found
 
 
-@final
-class _RemoteParquet:
-    """One version of a remote file, as a filesystem of fsspec: pyarrow reads it through evenfeed's retries."""
-
-    protocol = "evenfeed"
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._version = open_remote(path).version
-
-    def isfile(self, path: str) -> bool:
-        del path
-        return True
-
-    def open(self, path: str, mode: str) -> RemoteFile:
-        del path, mode
-        return open_remote(self._path, self._version)
-
-
 @lru_cache(maxsize=16)
 def opened_parquet(path: str, written: str) -> OpenedParquet:
     """Open a file after checking its footer. A rewritten file is opened again, if its `written` differs."""
@@ -132,7 +126,7 @@ def opened_parquet(path: str, written: str) -> OpenedParquet:
         system = arrow("fs").LocalFileSystem()
         fragment = _format().make_fragment(local(path), system)
         return OpenedParquet(_checked_groups(path, written), fragment, None)
-    remote, systems = _RemoteParquet(path), arrow("fs")
+    remote, systems = RemoteParquet(path), arrow("fs")
     handler = systems.PyFileSystem(systems.FSSpecHandler(remote))
     return OpenedParquet(groups_in(path), _format().make_fragment(local(path), handler), remote)
 

@@ -8,19 +8,20 @@ import struct
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions
+from evenfeed.core.block import Block, Column, Positions, blank
 from evenfeed.core.conversion import shortened, to_array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, UnknownError, described
 from evenfeed.core.lazy import difflib
 from evenfeed.core.specs import TensorSpec
 from evenfeed.formats.bytes.byte_windows import written
 from evenfeed.formats.bytes.filesystems import naming
-from evenfeed.formats.reader import Chunk, DataFile, Reader
+from evenfeed.formats.reader import Chunk, DataFile, PartRead, PartsRead, Reader
 from evenfeed.formats.tables.arrow_columns import arrow, columns_of, spec_of
 
 
@@ -42,11 +43,25 @@ class Wanted:
         columns: The column names, sorted.
         filter: Which rows to read; None for all.
         fills: The values that replace nulls, by column name.
+        parts: What to read of each column; empty for all.
     """
 
     columns: tuple[str, ...]
     filter: RowFilter | None = None
     fills: tuple[tuple[str, Any], ...] = ()
+    parts: tuple[tuple[PartRead, ...], ...] = ()
+
+    @property
+    def blank(self) -> tuple[str, ...]:
+        """The columns that are not read."""
+        pairs = zip(self.columns, self.parts, strict=False)
+        return tuple(name for name, parts in pairs if all(part.blank for part in parts))
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        blank = self.blank
+        return tuple(name for name in self.columns if name not in blank)
 
 
 @dataclass(frozen=True)
@@ -101,9 +116,18 @@ class TablePart(DataFile):
             return f"{self.called} {self.number}, row {row} after the filter"
         return f"row {self.first + row}"
 
+    def reading(self, parts: PartsRead) -> "TablePart | None":
+        """Return the part with some columns left out or cut."""
+        wanted = replace(self.wanted, parts=tuple(parts[name] for name in self.wanted.columns))
+        return replace(self, wanted=wanted) if wanted.read else None
+
     @abstractmethod
     def decoded(self) -> Chunk:
-        """Read and decode the part."""
+        """Read and decode the part.
+
+        Raises:
+            Unread: A column that is left out may have nulls.
+        """
 
     def open(self) -> "PartReader":
         """Return a reader, which reads the file at its first row."""
@@ -118,6 +142,7 @@ class PartReader(Reader):
         self.path = part.path
         self._part = part
         self._chunk: Chunk | None = None
+        self._size = 0  # of the decoded rows, in bytes
         self._damage: DataLossError | None = None
 
     @property
@@ -127,8 +152,7 @@ class PartReader(Reader):
 
     @property
     def held(self) -> int:
-        chunk = self._chunk
-        return 0 if chunk is None else chunk.block.nbytes
+        return 0 if self._chunk is None else self._size
 
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, as views of the decoded part."""
@@ -170,7 +194,7 @@ class PartReader(Reader):
             except DataLossError as error:
                 self._damage = error
                 raise
-            self._chunk = chunk
+            self._chunk, self._size = chunk, chunk.block.nbytes
         return chunk
 
     def _error(self, row: int, what: str) -> InvalidArgumentError:
@@ -185,15 +209,27 @@ def chunk_of(column: Callable[[str], Any], rows: int, wanted: Wanted) -> Chunk:
     """Return the rows of a part as columns; `column` returns the Arrow array of a name."""
     wrong: dict[int, str] = {}
     columns: list[Column] = []
-    fills = dict(wanted.fills)
-    for name in wanted.columns:
-        columns += columns_of(
+    fills, blank = dict(wanted.fills), wanted.blank
+    for name, parts in zip(wanted.columns, wanted.parts or repeat(()), strict=False):
+        if name in blank:
+            columns += [_blank(part.blank, rows) for part in parts if part.blank]
+            continue
+        found = columns_of(
             column(name),
             name,
             fills,
             lambda rows, what: wrong.update(dict.fromkeys(rows.tolist(), what)),
         )
+        columns += (
+            [part.of(one) for part, one in zip(parts, found, strict=True)] if parts else found
+        )
     return Chunk(Block(tuple(columns), rows), dict(sorted(wrong.items())))
+
+
+def _blank(spec: TensorSpec, rows: int) -> Column:
+    """Return rows of zeros or empty text, which take no memory."""
+    shape = tuple(length or 0 for length in spec.shape)
+    return np.broadcast_to(blank((), spec.dtype), (rows, *shape))
 
 
 @contextmanager
