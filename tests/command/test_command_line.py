@@ -33,6 +33,26 @@ def test_an_unknown_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> N
         assert "unrecognized arguments: --nonsense" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "--workers", "x", "y.py"],
+        ["run", "--restarts", "0", "y.py"],
+        ["inspect", "--rows", "x", "y"],
+        ["inspect", "--rows", "-1", "y"],
+        ["bench", "--seconds", "x"],
+        ["demo", "--workers", "1.5"],
+    ],
+)
+def test_a_wrong_number_is_refused_in_the_words_of_the_user(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert f"argument {arguments[1]}: must be" in capsys.readouterr().err
+
+
 def test_the_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])

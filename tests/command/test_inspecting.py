@@ -1,7 +1,11 @@
 """`evenfeed inspect`: every format is recognised, described, and read by the code that is proposed."""
 
+import gzip
 import json
+import os
 import re
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +47,7 @@ def test_every_format_is_recognised_and_counted_and_read_by_the_proposed_code(
 ):
     path = written(tmp_path, name)
     (report,) = inspected(capsys, path)
-    header = name.startswith("csv")  # the first line names the columns
-    assert report["rows"] == ROWS - header
+    assert report["rows"] == ROWS
     assert report["format"] in {"records": ["tfrecord"], "lines": ["text"]}.get(
         name.split()[0], [name.split()[0]]
     )
@@ -52,7 +55,7 @@ def test_every_format_is_recognised_and_counted_and_read_by_the_proposed_code(
         name.split()[1] if name.split()[1:] in (["GZIP"], ["ZLIB"]) else ""
     )
     dataset = made_by(report["code"])
-    rows = dataset.unbatch() if header else dataset
+    rows = dataset.unbatch() if name.startswith("csv") else dataset
     assert len(list(rows)) == report["rows"]
 
 
@@ -213,13 +216,131 @@ def test_the_delimiter_of_a_table_is_found(tmp_path, capsys):
 
 def test_files_that_cannot_be_read_are_told_and_the_others_shown(tmp_path, capsys):
     (tmp_path / "a.txt").write_text("one\n")
-    (tmp_path / "b.npy").write_bytes(b"\x93NUMPY\0")
-    (tmp_path / "c.jsonl").write_text('{"x": "a"}\n{"x": null}\n')
-    assert main(["inspect", str(tmp_path), "--json"]) == 1
+    (tmp_path / "b.bin").write_bytes(b"\0\1")
+    (tmp_path / "c.parquet").write_bytes(b"PAR1")
+    (tmp_path / "d.png").write_bytes(b"")
+    (tmp_path / "e.parquet.gz").write_bytes(gzip.compress(b"PAR1"))
+    os.mkfifo(tmp_path / "f")
+    (tmp_path / "around").symlink_to(tmp_path)
+    assert main(["inspect", str(tmp_path), str(tmp_path / "missing"), "--json"]) == 1
     said = capsys.readouterr()
     assert [report["format"] for report in json.loads(said.out)] == ["text"]
-    assert "b.npy: a format that evenfeed does not know" in said.err
-    assert "c.jsonl: " in said.err
+    for words in (
+        "b.bin: a format that evenfeed does not know",
+        "c.parquet is damaged",
+        "d.png: is empty",
+        "e.parquet.gz: is a Parquet file that was compressed with GZIP",
+        "f: is not a regular file",
+        "missing does not exist",
+    ):
+        assert words in said.err
+
+
+def lines(path: Path, *texts: str) -> str:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{text}\n" for text in texts))
+    return str(path)
+
+
+def features_of(report: dict[str, Any]) -> list[str]:
+    return [feature["name"] for feature in report["features"]]
+
+
+DIFFERENT = {
+    "csv": (["a,b", "1,2"], ["a,c", "1,x"]),
+    "jsonl": (['{"a": 1, "b": 2}'], ['{"a": 1, "c": "x"}']),
+}
+
+
+@pytest.mark.parametrize("ending", DIFFERENT)
+def test_files_with_different_columns_are_shown_apart(ending, tmp_path, capsys):
+    for number, content in enumerate([*DIFFERENT[ending], DIFFERENT[ending][0]]):
+        lines(tmp_path / f"{number}.{ending}", *content)
+    first, second = inspected(capsys, str(tmp_path))
+    assert [Path(path).name[0] for path in first["paths"]] == ["0", "2"]
+    assert (features_of(first), first["rows"]) == (["a", "b"], 2)
+    assert (features_of(second), second["rows"]) == (["a", "c"], 1)
+    assert len(list(made_by(first["code"]))) >= 1
+
+
+def test_parquet_columns_that_no_tensor_holds_are_left_out_with_a_word(tmp_path, capsys):
+    table = pyarrow.table(
+        {
+            "n": [1, 2],
+            "price": pyarrow.array([Decimal("1.5"), None]),
+            "list": [[1], None],
+            "when": pyarrow.array([datetime(2024, 1, 1), None]),
+        }
+    )
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    (report,) = inspected(capsys, str(tmp_path / "x.parquet"))
+    assert features_of(report) == ["n", "when"]
+    assert report["notes"] == [
+        "Left out: price (decimal128(2, 1)).",
+        "Left out: list (it has nulls).",
+    ]
+    assert len(list(made_by(report["code"]))) == 2
+
+
+def test_json_fields_with_nulls_are_left_out_with_a_word(tmp_path, capsys):
+    path = lines(
+        tmp_path / "x.jsonl", '{"a": 1, "b": null, "c": {"d": 1}}', '{"a": 2, "c": {"d": 2}}'
+    )
+    (report,) = inspected(capsys, path)
+    assert report["notes"] == ["Left out: b (nothing, null)."]
+    assert report["sample"][0] == {"a": 1, "['c']['d']": 1}
+    assert len(list(made_by(report["code"]))) == 2
+
+
+@pytest.mark.parametrize(
+    "content", [['{"a": null}'], ['{"a": 1}', "no JSON"]], ids=["nulls", "a bad line"]
+)
+def test_json_that_is_no_table_is_shown_as_text(content, tmp_path, capsys):
+    assert main(["inspect", lines(tmp_path / "x.jsonl", *content), "--json"]) == 1
+    said = capsys.readouterr()
+    (report,) = json.loads(said.out)
+    assert [row[""] for row in report["sample"]] == content
+    assert "x.jsonl" in said.err
+
+
+def test_a_csv_file_without_a_header_keeps_its_first_row(tmp_path, capsys):
+    (report,) = inspected(capsys, lines(tmp_path / "x.csv", "5.1,3,setosa", "4.9,3,setosa"))
+    assert (report["rows"], features_of(report)) == (2, ["column_0", "column_1", "column_2"])
+    assert report["notes"] == ["There is no header: the first line looks like the others."]
+    assert made_by(report["code"]).unbatch().as_numpy_iterator().next()["column_1"] == 3
+    for header in (["a,b", "x,y"], ["id,2020", "1,5"], ["a"], ["1,2"]):
+        (report,) = inspected(capsys, lines(tmp_path / "y.csv", *header))
+        assert report["notes"] == []
+
+
+def test_the_rows_before_a_damaged_one_are_shown(tmp_path, capsys):
+    path = examples(tmp_path / "x.tfrecord", [{"a": [1]}, {"a": [2]}])
+    Path(path).write_bytes(Path(path).read_bytes()[:-1])
+    assert main(["inspect", path, "--json"]) == 1
+    said = capsys.readouterr()
+    (report,) = json.loads(said.out)
+    assert (report["rows"], report["sample"]) == (None, [{"a": [1]}])
+    assert "is damaged" in report["problem"]
+    assert "is damaged" in said.err
+
+
+def test_arrays_of_numpy_are_shown_row_by_row(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.zeros((5, 3), np.float32))
+    np.savez(tmp_path / "y.npz", image=np.zeros((2, 4, 4), np.uint8), label=np.arange(2))
+    one, several = inspected(capsys, str(tmp_path))
+    assert (one["rows"], one["features"][0]["shape"]) == (5, "(3,)")
+    assert (several["rows"], features_of(several)) == (2, ["image", "label"])
+    assert len(list(made_by(one["code"]))) == 5
+    assert len(list(made_by(several["code"]))) == 2
+    np.save(tmp_path / "x.npy", np.array([{}], object))
+    assert main(["inspect", str(tmp_path / "x.npy")]) == 1
+    assert "x.npy cannot be read" in capsys.readouterr().err
+
+
+def test_a_text_that_begins_like_compressed_data_is_text(tmp_path, capsys):
+    for content in ("x", "x^2 + 1"):
+        (report,) = inspected(capsys, lines(tmp_path / "x.txt", content))
+        assert (report["compression"], report["sample"]) == ("", [{"": content}])
 
 
 def test_a_damaged_file_is_an_error_that_names_it(tmp_path, capsys):

@@ -34,7 +34,7 @@ def test_a_worker_is_killed_and_every_row_is_used_once_in_each_epoch() -> None:
     page = Path(found[1]).read_text()
     shutil.rmtree(Path(found[1]).parent)
     assert page.count("<polyline") == 4  # two charts, two starts
-    assert "Start 2: 1 workers, steps 21 to 46." in page
+    assert "Start 2: 1 worker, steps 21 to 46." in page
     assert "Traceback" not in said
 
 
@@ -43,6 +43,15 @@ def test_a_lost_row_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     starts = [report.Start(1, [report.Taken(1, 1, rows, 0.5, 0.1, 1.0)])]
     with pytest.raises(SystemExit, match="epoch 1: rows were lost or repeated"):
         lose_a_worker.check_rows(starts, 1, 1)
+
+
+def test_the_report_names_every_replica_and_writes_numbers_out() -> None:
+    steps = [report.Taken(number, 1, [[1, 2], [3]], 0.5, 0.1, 0.0001) for number in (1, 2)]
+    page = report.page_of([report.Start(1, steps)], 3, 0.9)
+    assert "Start 1: 1 worker, steps 1 to 2." in page
+    assert "<th>replica 0</th><th>replica 1</th>" in page
+    assert "from 0 to 0.5." in page
+    assert "from 0 to 30,000." in page
 
 
 def test_a_worker_can_only_be_killed_if_another_goes_on(capsys: pytest.CaptureFixture[str]) -> None:

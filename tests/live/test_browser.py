@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from html import unescape
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,46 @@ def both_read(url):
     return len(taken) == 2 and min(taken) > 3 and report["slowest"] == 1
 
 
+FRAMES = """<body><script>
+for (const width of [360, 768, 1200]) {
+  const frame = document.createElement("iframe");
+  frame.style.width = width + "px";
+  frame.src = "page.html";
+  frame.onload = () => setTimeout(() => {
+    const inner = frame.contentDocument.documentElement;
+    document.body.append(`${width}: ${inner.scrollWidth <= inner.clientWidth ? "fits" : "too wide"}; `);
+  }, 500);
+  document.body.append(frame);
+}
+</script>"""
+
+
+def widths(browser, folder, stats):
+    """Return whether the page with these figures fits into windows of several widths. Chromium's own are not narrow."""
+    page = (files("evenfeed.live") / "page.html").read_text("utf-8")
+    answer = f"window.fetch = async () => ({{ json: async () => ({stats}) }});"
+    (folder / "page.html").write_text(
+        page.replace('"use strict";', f'"use strict"; {answer}', 1), "utf-8"
+    )
+    (folder / "frames.html").write_text(FRAMES)
+    shown = dom(
+        browser, folder, (folder / "frames.html").as_uri(), "--allow-file-access-from-files"
+    )
+    return set(re.findall(r"\d+: [a-z ]+(?=;)", shown.partition("</script>")[2]))
+
+
+def dom(browser, folder, url, *options):
+    profile = f"--user-data-dir={folder / 'profile'}"
+    done = subprocess.run(
+        [browser, *OPTIONS, *options, profile, "--dump-dom", url],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_two_workers_stand_side_by_side_and_the_slow_one_is_marked(browser, tmp_path):
     stop = tmp_path / "stop"
@@ -44,19 +85,14 @@ def test_two_workers_stand_side_by_side_and_the_slow_one_is_marked(browser, tmp_
         first = program.stderr.readline()
         url = re.search(r"live view at (http://127\.0\.0\.1:\d+/)", first)[1]
         wait_until(lambda: both_read(url), 60)
-        profile = f"--user-data-dir={tmp_path / 'profile'}"
-        done = subprocess.run(
-            [browser, *OPTIONS, profile, "--dump-dom", url],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=120,
-        )
+        found = dom(browser, tmp_path, url)
+        with urllib.request.urlopen(f"{url}stats.json", timeout=20) as answer:
+            stats = answer.read().decode()
     finally:
         stop.touch()
         rest = program.communicate(timeout=60)[1]
     assert program.returncode == 0, rest
-    shown = re.sub(r"<(style|script).*?</\1>", " ", done.stdout, flags=re.DOTALL)
+    shown = re.sub(r"<(style|script).*?</\1>", " ", found, flags=re.DOTALL)
     text = " ".join(unescape(re.sub(r"<[^>]*>", " ", shown)).split())
     assert "evenfeed live view live" in text
     assert re.search(r"worker 0 [\d.]+ (k )?elements/s .* worker 1 slow [\d.]+ elements/s", text)
@@ -66,3 +102,4 @@ def test_two_workers_stand_side_by_side_and_the_slow_one_is_marked(browser, tmp_
     assert all(stage in text for stage in ("range(0, 10)", "repeat()", "batch(4)", "prefetch(2)"))
     assert "of 2" in text  # the buffer of the prefetch
     assert shown.count("<circle") == 5  # a dot for each stage
+    assert widths(browser, tmp_path, stats) == {"360: fits", "768: fits", "1200: fits"}

@@ -40,7 +40,10 @@ def add(commands: Any) -> None:
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds <= _LONGEST:
         raise argparse.ArgumentTypeError(
             f"must be more than 0 and at most {_LONGEST:.0f}, but got {text}"

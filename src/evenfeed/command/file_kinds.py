@@ -1,20 +1,21 @@
-"""What kind of file a path is, the dataset of its rows, and the code that makes it."""
+"""What kind of file a path is."""
 
+import csv
 import json
 import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
-from evenfeed.core.errors import NotFoundError
-from evenfeed.data import Dataset, TextLineDataset, TFRecordDataset
-from evenfeed.data.experimental import make_csv_dataset
+from evenfeed.command.value_texts import without_place
+from evenfeed.core.errors import EvenfeedError
 from evenfeed.formats.bytes.filesystems import filesystem, matching, open_file, size_of
 from evenfeed.formats.pages.saved import find_saved
 from evenfeed.formats.tfrecord.framing import header_of
-from evenfeed.io import read_file
 
 #: Of each kind, the name that users know.
 NAMES: Final = {
@@ -22,6 +23,7 @@ NAMES: Final = {
     "arrow": "Arrow",
     "csv": "CSV",
     "json": "JSON Lines",
+    "numpy": "NumPy",
     "parquet": "Parquet",
     "picture": "pictures",
     "saved": "saved dataset",
@@ -39,6 +41,7 @@ _MAGIC: Final = {
     b"\xff\xd8\xff": "picture",
     b"\x89PNG\r\n\x1a\n": "picture",
     b"GIF8": "picture",
+    b"\x93NUMPY": "numpy",
 }
 _ENDINGS: Final = {
     ".csv": "csv",
@@ -50,6 +53,24 @@ _ENDINGS: Final = {
     ".webp": "picture",
 }
 _TAR: Final = slice(257, 262)
+_ZIP: Final = b"PK\x03\x04"
+# What names promise. The content decides; an empty file has none.
+_NAMED: Final = _ENDINGS | {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".npy": "numpy",
+    ".npz": "numpy",
+    ".tar": "webdataset",
+    ".jpg": "picture",
+    ".jpeg": "picture",
+    ".png": "picture",
+    ".gif": "picture",
+    ".jsonl": "json",
+    ".json": "json",
+    ".tfrecord": "text",  # may be empty
+}
+_NOT_COMPRESSED: Final = ("parquet", "arrow", "numpy", "picture", "array_record")
 _DELIMITERS: Final = (",", ";", "\t", "|")
 
 
@@ -60,42 +81,69 @@ class Kind:
     format: str
     compression: str = ""
     delimiter: str = ","
-    folder: str = ""  # of a saved dataset: each is read on its own
+    folder: str = ""  # of what is read on its own: a saved dataset, or arrays
+    columns: int = 0  # of CSV files without a header
 
     def __str__(self) -> str:
         packed = f", {self.compression}" if self.compression else ""
-        return NAMES.get(self.format, "a format that evenfeed does not know") + packed
+        return NAMES[self.format] + packed
 
 
-def by_kind(patterns: Sequence[str]) -> dict[Kind, list[str]]:
-    """Return the files that the patterns name, also those in directories, by their kind."""
+@dataclass(frozen=True)
+class Unknown:
+    """Why a path cannot be shown."""
+
+    path: str
+    why: str
+
+    def __str__(self) -> str:
+        return self.why if self.path in self.why else f"{self.path}: {self.why}"
+
+
+def by_kind(patterns: Sequence[str]) -> tuple[dict[Kind, list[str]], list[Unknown]]:
+    """Return the files that the patterns name, also those in directories, by their kind; and those that have none."""
     found: dict[Kind, list[str]] = {}
+    unknown: list[Unknown] = []
     for pattern in patterns:
         paths = matching(pattern)
         if not paths:
-            raise NotFoundError(f"{pattern} does not exist.", fix="check the path.")
-        for path in paths:
-            for file, kind in _kinds_in(path):
-                found.setdefault(kind, []).append(file)
-    if not found:
-        raise NotFoundError(f"There are no files in {', '.join(patterns)}.", fix="check the path.")
-    return found
+            unknown.append(Unknown(pattern, f"{pattern} does not exist.\n  fix: check the path."))
+        files = [file for path in paths for file in _kinds_in(path, ())]
+        if paths and not files:
+            unknown.append(Unknown(pattern, f"There are no files in {pattern}."))
+        for path, kind in files:
+            if isinstance(kind, Kind):
+                found.setdefault(kind, []).append(path)
+            else:
+                unknown.append(kind)
+    return found, unknown
 
 
-def _kinds_in(path: str) -> Iterator[tuple[str, Kind]]:
-    system, inner = filesystem(path)
-    if not system.isdir(inner):
-        yield path, _kind_of(path)
-    elif find_saved(path) is not None:
-        yield path, Kind("saved", folder=path)
-    else:
-        for name in sorted(system.ls(inner, detail=False)):
-            child = os.path.join(path, os.path.basename(name))
-            if not os.path.basename(name).startswith((".", "_")):  # as _SUCCESS and .crc files
-                yield from _kinds_in(child)
+def _kinds_in(path: str, above: tuple[str, ...]) -> Iterator[tuple[str, Kind | Unknown]]:
+    try:
+        system, inner = filesystem(path)
+        if not system.isdir(inner):
+            yield path, _kind_of(path)
+            return
+        if find_saved(path) is not None:
+            yield path, Kind("saved", folder=path)
+            return
+        names = sorted(system.ls(inner, detail=False))
+    except (EvenfeedError, OSError, ImportError, ValueError) as error:
+        yield path, Unknown(path, without_place(error))
+        return
+    here = os.path.realpath(path)
+    for name in map(os.path.basename, names):
+        child = os.path.join(path, name)
+        if name.startswith((".", "_")):  # as _SUCCESS and .crc files
+            continue
+        if os.path.realpath(child) not in (*above, here):  # a link to a folder around it
+            yield from _kinds_in(child, (*above, here))
 
 
-def _kind_of(path: str) -> Kind:
+def _kind_of(path: str) -> Kind | Unknown:
+    if os.path.exists(path) and not os.path.isfile(path):
+        return Unknown(path, "is not a regular file.")  # reading a pipe may wait forever
     with open_file(path) as file:
         start = file.read(_LOOKED_AT)
     plain, compression = _unpacked(start)
@@ -103,7 +151,45 @@ def _kind_of(path: str) -> Kind:
     if compression:
         name = name.removesuffix(".gz").removesuffix(".zlib")
     format_ = _format_of(name, plain)
-    return Kind(format_, compression, _delimiter_of(plain) if format_ == "csv" else ",")
+    named = next((kind for ending, kind in _NAMED.items() if name.endswith(ending)), format_)
+    if not start and named != "text":
+        return Unknown(path, "is empty.")
+    if format_ == UNKNOWN:
+        return Unknown(path, "a format that evenfeed does not know.")
+    if compression and format_ in _NOT_COMPRESSED:
+        what = f"is a {NAMES[format_]} file that was compressed with {compression}."
+        return Unknown(path, f"{what}\n  fix: unpack it first; these files are compressed inside.")
+    if format_ == "csv":
+        delimiter = _delimiter_of(plain)
+        return Kind(
+            format_, compression, delimiter, columns=_columns_without_header(plain, delimiter)
+        )
+    return Kind(format_, compression, folder=path if format_ == "numpy" else "")
+
+
+def _columns_without_header(start: bytes, delimiter: str) -> int:
+    """Return the number of columns if the first line is a row like the next ones; 0 if it looks like a header.
+
+    A header has texts, where the rows below have numbers.
+    """
+    text = start.decode(errors="replace")
+    lines = [
+        line for line in islice(csv.reader(text.splitlines(), delimiter=delimiter), 20) if line
+    ]
+    if len(start) == _LOOKED_AT and len(lines) > 2:
+        lines.pop()  # may be cut off
+    if len(lines) < 2 or len(lines[1]) != len(lines[0]):
+        return 0
+    numbers = [i for i, field in enumerate(lines[1]) if _is_number(field)]
+    return len(lines[0]) if numbers and all(_is_number(lines[0][i]) for i in numbers) else 0
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _delimiter_of(start: bytes) -> str:
@@ -116,10 +202,11 @@ def _unpacked(start: bytes) -> tuple[bytes, str]:
     """Return the first bytes of the content, and how it is compressed."""
     for compression, magic, bits in (("GZIP", b"\x1f\x8b", 31), ("ZLIB", b"\x78", 15)):
         if start.startswith(magic):
-            try:
-                return zlib.decompressobj(bits).decompress(start), compression
-            except zlib.error:
-                pass
+            unpacking = zlib.decompressobj(bits)
+            with suppress(zlib.error):
+                plain = unpacking.decompress(start)
+                if plain or unpacking.eof:  # a text may begin with the two bytes, too
+                    return plain, compression
     return start, ""
 
 
@@ -131,6 +218,8 @@ def _format_of(name: str, start: bytes) -> str:
         return "tfrecord"
     if start[_TAR] == b"ustar":
         return "webdataset"
+    if start.startswith(_ZIP) and name.endswith(".npz"):
+        return "numpy"
     for ending, format_ in _ENDINGS.items():
         if name.endswith(ending):
             return format_
@@ -151,87 +240,6 @@ def _is_json(start: bytes) -> bool:
     except ValueError:
         return not ended and len(start) >= _LOOKED_AT
     return True
-
-
-def opened(kind: Kind, paths: list[str], fill_null: dict[str, Any]) -> Dataset:
-    """Return the dataset of the rows of files. Columns of tables with nulls need a value to fill in."""
-    packed = kind.compression or None
-    match kind.format:
-        case "array_record":
-            return Dataset.from_array_record(paths)
-        case "arrow":
-            return Dataset.from_arrow(paths, fill_null=fill_null)
-        case "csv":
-            batches = make_csv_dataset(
-                paths,
-                batch_size=1,
-                field_delim=kind.delimiter,
-                num_epochs=1,
-                shuffle=False,
-                compression_type=packed,
-            )
-            return batches.unbatch()
-        case "json":
-            return Dataset.from_json_lines(paths, compression_type=packed)
-        case "parquet":
-            return Dataset.from_parquet(paths, fill_null=fill_null)
-        case "picture":
-            return Dataset.from_tensor_slices(paths).map(read_file)
-        case "saved":
-            return Dataset.load(paths[0])
-        case "tfrecord":
-            return TFRecordDataset(paths, compression_type=packed)
-        case "webdataset":
-            return Dataset.from_webdataset(paths)
-        case _:
-            return TextLineDataset(paths, compression_type=packed)
-
-
-def code_of(kind: Kind, paths: Sequence[str], fill_null: dict[str, Any]) -> str:
-    """Return the code that makes the dataset."""
-    filled = f", fill_null={fill_null}" if fill_null else ""
-    names = repr(paths[0]) if len(paths) == 1 else _listed(paths)
-    packed = f', compression_type="{kind.compression}"' if kind.compression else ""
-    match kind.format:
-        case "csv":
-            delimiter = f", field_delim={kind.delimiter!r}" if kind.delimiter != "," else ""
-            made = f"tf.data.experimental.make_csv_dataset({names}, batch_size=32, num_epochs=1{delimiter}{packed})"
-        case "picture":
-            made = f"tf.data.Dataset.from_tensor_slices({names if len(paths) > 1 else f'[{names}]'}).map(tf.io.read_file).map(tf.io.decode_image){_labelled(paths)}"
-        case "saved":
-            made = f"tf.data.Dataset.load({names})"
-        case "tfrecord" | "text":
-            class_ = "TFRecordDataset" if kind.format == "tfrecord" else "TextLineDataset"
-            made = f"tf.data.{class_}({names}{packed})"
-        case "json":
-            made = f"tf.data.Dataset.from_json_lines({names}{packed})"
-        case _:
-            made = f"tf.data.Dataset.from_{kind.format}({names}{filled})"
-    return f"dataset = {made}"
-
-
-def _listed(paths: Sequence[str]) -> str:
-    """Return a list of paths as code: a pattern if there are many."""
-    if len(paths) <= 3:
-        return repr(list(paths))
-    folder, ending = os.path.dirname(paths[0]), os.path.splitext(paths[0])[1]
-    above = os.path.join(os.path.dirname(folder), "*")
-    for place in (folder, above):
-        for name in (f"*{ending}", "*"):
-            pattern = os.path.join(place, name)
-            if sorted(matching(pattern)) == sorted(paths):
-                return f"tf.io.gfile.glob({pattern!r})"
-    return repr(list(paths))
-
-
-def _labelled(paths: Sequence[str]) -> str:
-    """Return a comment on how to get labels, if pictures lie in several folders of one folder."""
-    folders = {os.path.dirname(path) for path in paths}
-    above = {os.path.dirname(folder) for folder in folders}
-    if len(folders) < 2 or len(above) > 1:
-        return ""
-    made = f"tf.keras.utils.image_dataset_from_directory({above.pop()!r})"
-    return f"\n# with the folders as labels, in batches of one size: {made}"
 
 
 def bytes_in(path: str) -> int:

@@ -37,6 +37,7 @@ def _section(report: Report) -> str:
     return (
         f"<h2>{escape(', '.join(report.paths[:3]))}{' …' if len(report.paths) > 3 else ''}</h2>"
         f"<p>{escape(str(report.kind))}, rows: {rows}, bytes: {report.bytes:,}</p>"
+        + "".join(f"<p>{escape(note)}</p>" for note in report.notes)
         + _table(("feature", "type", "shape", "values"), (map(escape, row) for row in features))
         + _table(
             [name or "row" for name in names],

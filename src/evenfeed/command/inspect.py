@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from evenfeed.command.file_kinds import UNKNOWN, by_kind
+from evenfeed.command.file_kinds import by_kind
 from evenfeed.command.html_page import page_of
-from evenfeed.command.looking import SAMPLE, Report, looked_at
-from evenfeed.command.value_texts import array_of, as_bytes, readable, shown_value, without_place
-from evenfeed.core.errors import EvenfeedError
+from evenfeed.command.looking import SAMPLE, Report, reports_of
+from evenfeed.command.value_texts import array_of, as_bytes, readable, shown_value
 
 
 def add(commands: Any) -> None:
@@ -24,7 +23,7 @@ def add(commands: Any) -> None:
         "inspect",
         help="show what is in files, and the code that reads them",
         description="Shows the rows, features, shapes and types in files of TFRecord, ArrayRecord, Parquet, Arrow, CSV, "
-        "JSON Lines, text, WebDataset, pictures and saved datasets, and the code that reads them.",
+        "JSON Lines, text, WebDataset, NumPy, pictures and saved datasets, and the code that reads them.",
     )
     inspect.add_argument(
         "paths", nargs="+", metavar="PATH", help="a file, a directory, or a pattern"
@@ -40,33 +39,28 @@ def add(commands: Any) -> None:
 
 
 def _rows(text: str) -> int:
-    number = int(text)
-    if number < 0:
+    if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"must be at least 0, but got {text}")
-    return number
+    return int(text)
 
 
 def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Look at the files, and print what is in them."""
     del parser
     reports: list[Report] = []
-    failed: list[str] = []
-    for kind, paths in by_kind(given.paths).items():
-        try:
-            if kind.format == UNKNOWN:
-                failed += [f"{path}: {kind}." for path in paths]
-            else:
-                reports.append(looked_at(kind, paths, given.rows))
-        except (EvenfeedError, OSError, ImportError, ValueError) as error:
-            failed.append(f"{paths[0]}: {without_place(error)}")
+    kinds, failed = by_kind(given.paths)
+    for kind, paths in kinds.items():
+        found, unknown = reports_of(kind, paths, given.rows)
+        reports += found
+        failed += unknown
     if given.json:
         print(json.dumps([_as_json(report) for report in reports], indent=2))
-    else:
+    elif reports:
         print("\n\n".join(_as_text(report) for report in reports))
     if given.html:
         Path(given.html).write_text(page_of(reports), encoding="utf-8")
-    for text in failed:
-        print(f"evenfeed inspect: {text}", file=sys.stderr)
+    for one in failed:
+        print(f"evenfeed inspect: {one}", file=sys.stderr)
     return int(bool(failed))
 
 
@@ -76,6 +70,7 @@ def _as_text(report: Report) -> str:
     lines = [f"{files}: {report.kind}, {rows}, {_size(report.bytes)}"]
     if report.holds != "a row":
         lines.append(f"Each row is a {report.holds}.")
+    lines += report.notes
     if report.features:
         lines += ["", f"Features, in up to {SAMPLE} rows:", *_table(report)]
     if report.sample:
@@ -108,6 +103,8 @@ def _as_json(report: Report) -> dict[str, Any]:
         "bytes": report.bytes,
         "rows": report.rows,
         "holds": report.holds,
+        "notes": list(report.notes),
+        "problem": report.problem,
         "features": [dataclasses.asdict(feature) for feature in report.features],
         "sample": [{name: _plain(value) for name, value in row.items()} for row in report.sample],
         "code": report.code,

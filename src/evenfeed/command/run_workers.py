@@ -79,7 +79,6 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def count(text: str) -> int:
     """Return a number of at least 1."""
-    number = int(text)
-    if number < 1:
+    if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, but got {text}")
-    return number
+    return int(text)

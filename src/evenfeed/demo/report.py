@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from html import escape
 
 STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; color: #222; }
-table { border-collapse: collapse; } td, th { border: 1px solid #ccc; padding: .2rem .6rem; text-align: right; }
-th { background: #f3f3f3; } svg { background: #fafafa; border: 1px solid #ddd; } .lost { color: #b00; }
+:root { color-scheme: light dark; }
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1.5rem; }
+div { overflow-x: auto; } table { border-collapse: collapse; white-space: nowrap; }
+td, th { border: 1px solid #8886; padding: .2rem .6rem; text-align: right; } th { background: #8882; }
+svg { background: #8881; border: 1px solid #8884; box-sizing: border-box; }
 """
 WIDTH, HEIGHT = 900, 200
 COLOURS = ("#1668b8", "#b8541c", "#2b8a3e", "#7a3fb0")
@@ -64,7 +66,8 @@ def said(start: Start) -> str:
     if not start.steps:
         return f"<p>Start {start.number} ended before its first step.</p>"
     first, last = start.steps[0], start.steps[-1]
-    return f"<p>Start {start.number}: {first.workers} workers, steps {first.number} to {last.number}.</p>"
+    workers = "1 worker" if first.workers == 1 else f"{first.workers} workers"
+    return f"<p>Start {start.number}: {workers}, steps {first.number} to {last.number}.</p>"
 
 
 def chart(starts: Sequence[Start], value) -> str:
@@ -84,9 +87,8 @@ def chart(starts: Sequence[Start], value) -> str:
             f"<title>start {start.number}</title></polyline>"
         )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img">'
-        f'<text x="6" y="16" font-size="12">{most:,.3g}</text>{"".join(lines)}</svg>'
-        f"<p>step 1 to {last}</p>"
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="100%" role="img">{"".join(lines)}</svg>'
+        f"<p>Steps 1 to {last}, from 0 to {f'{most:,.0f}' if most >= 100 else f'{most:.3g}'}.</p>"
     )
 
 
@@ -103,4 +105,6 @@ def table(starts: Sequence[Start]) -> str:
                 for rows in taken.rows
             )
             lines.append(f"<tr><td>{start.number}</td><td>{taken.number}</td>{parts}</tr>")
-    return f"<table><tr><th>start</th><th>step</th><th>replica 0</th><th>…</th></tr>{''.join(lines)}</table>"
+    most = max((len(step.rows) for start in starts for step in start.steps), default=0)
+    heads = "".join(f"<th>replica {replica}</th>" for replica in range(most))
+    return f"<div><table><tr><th>start</th><th>step</th>{heads}</tr>{''.join(lines)}</table></div>"
