@@ -1,8 +1,4 @@
-"""A function of pure Python, run in two processes: threads would take turns instead of sharing the work.
-
-The function stands at the top level, where another process finds it by name; what the program does stands
-below the guard, for that process loads this file too.
-"""
+"""A function of pure Python, run in two processes: threads would take turns instead of sharing the work."""
 
 import evenfeed as tf
 
@@ -15,13 +11,8 @@ def collatz(n: int) -> int:
     return steps
 
 
-def main() -> None:
-    numbers = tf.data.Dataset.range(1, 10_001)
-    steps = numbers.map(collatz, num_parallel_calls=2, processes=True)
-    longest = max(enumerate(steps.as_numpy_iterator(), start=1), key=lambda found: found[1])
-    print(f"{longest[0]} takes the most steps: {longest[1]}")
-    assert longest == (6171, 261)
-
-
-if __name__ == "__main__":
-    main()
+numbers = tf.data.Dataset.range(1, 10_001)
+steps = numbers.map(collatz, num_parallel_calls=2, processes=True)
+longest = max(enumerate(steps.as_numpy_iterator(), start=1), key=lambda found: found[1])
+print(f"{longest[0]} takes the most steps: {longest[1]}")
+assert longest == (6171, 261)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.formats.tables.arrow_columns import arrow
 from evenfeed.keras_training.loading import keras_on_jax
 
 ORBAX_ITEMS = str(Path(tf.__file__).parent / "checkpoints" / "orbax_items.py")
@@ -49,6 +50,7 @@ def test_the_error_names_the_pip_command(
 ) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"nothing")
+    arrow.cache_clear()
     for name in [*sys.modules, package]:
         if name == package or name.startswith(f"{package}."):
             monkeypatch.setitem(sys.modules, name, None)

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -45,3 +46,11 @@ def test_an_array_is_not_copied():
     array = np.arange(6).reshape(3, 2)
     assert np.shares_memory(next(iter(Dataset.from_tensor_slices(array))), array)
     assert array.flags.writeable
+
+
+def test_a_thread_that_read_last_waits_for_one_that_has_just_taken_the_lock():
+    iterator = iter(Dataset.range(9))
+    assert next(iterator) == 0
+    iterator._lock.acquire()  # as another thread does, before it says that it reads
+    threading.Timer(0.05, iterator._lock.release).start()
+    assert next(iterator) == 1

@@ -30,15 +30,43 @@ def pytest(processes: int, mark: str, *more: str) -> list[str]:
     ]
 
 
+def slow_files() -> list[str]:
+    """Return the files with slow tests, those with the longest tests first.
+
+    Each process would else import all tests to find the few. A long test that begins last runs alone at the end.
+    """
+    marked = [
+        path for path in (ROOT / "tests").rglob("test_*.py") if "mark.slow" in path.read_text()
+    ]
+    names = sorted(str(path.relative_to(ROOT)) for path in marked)
+    return sorted(names, key=lambda name: LONG.index(name) if name in LONG else len(LONG))
+
+
+# Files whose slow tests take the most time, or that have a test of half a minute or more. Only the order depends on it.
+LONG = [
+    "tests/replicas/test_running.py",
+    "tests/house/test_programs_run.py",
+    "tests/cluster/test_exits.py",
+    "tests/cluster/test_failures.py",
+    "tests/strategy/test_many_steps_on_workers.py",
+    "tests/strategy/test_mesh_on_workers.py",
+    "tests/house/test_docs_build.py",
+    "tests/strategy/test_training_on_workers.py",
+    "tests/keras_training/test_keras_on_workers.py",
+    "tests/reliability/test_kills.py",
+    "tests/reliability/test_long_runs.py",
+    "tests/demo/test_lose_a_worker.py",
+]
+
 CHECKS = {
     "format": [PYTHON, "-m", "ruff", "format", "--check", "-q"],
     "lint": [PYTHON, "-m", "ruff", "check", "-q"],
     "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
     "layers": [str(BIN / "lint-imports"), "--no-cache"],
     "tests: the fast majority": pytest(CORES, "not slow"),
-    # These wait for processes of their own much of the time. By default, files with few tests come last; here one of them
-    # takes minutes, alone at the end.
-    "tests: the slow ones": pytest(CORES + 1, "slow", "--no-loadscope-reorder"),
+    # These wait for processes of their own much of the time. By default, files with few tests come last; here some of
+    # them take the longest.
+    "tests: the slow ones": pytest(CORES + 1, "slow", "--no-loadscope-reorder", *slow_files()),
 }
 
 
@@ -64,6 +92,7 @@ def environment(programs: str) -> dict[str, str]:
     """Return the environment of a check: our own tools first, and no word about newer versions."""
     return {
         **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "",  # else each of hundreds of processes compiles the same files
         "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}",
         "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1",
         # Hundreds of processes run the same small programs: each is compiled once. That halves their time.

@@ -23,6 +23,7 @@ NAMESPACES = {
     "profiler",
     "summary",
     "train",
+    "tpu",
 }
 
 FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))

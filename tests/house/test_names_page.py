@@ -49,7 +49,9 @@ def test_the_error_gives_the_advice() -> None:
             operator.attrgetter(name)(evenfeed)
 
 
-@pytest.mark.parametrize("name", ["raw_ops", "linalg.LinearOperator", "image.decode_jxl", "tpu"])
+@pytest.mark.parametrize(
+    "name", ["raw_ops", "linalg.LinearOperator", "image.decode_jxl", "tpu.XLAOptions"]
+)
 def test_the_error_names_a_page_that_exists(name: str) -> None:
     assert (ROOT / page_for(name)).exists()
     with pytest.raises(AttributeError, match=re.escape(f" See {page_for(name)}.")):
@@ -80,8 +82,8 @@ def test_advice_names_only_what_exists() -> None:
     assert not [name for name in sorted(named) if not exists(name)]
 
 
-# Keras's own namespaces have the page of evenfeed.keras; these two hold a version and one other namespace.
-ELSEWHERE = {"initializers", "losses", "metrics", "optimizers", "profiler", "version"}
+# Keras's own namespaces have the page of evenfeed.keras; these hold a version or one other namespace.
+ELSEWHERE = {"initializers", "losses", "metrics", "optimizers", "profiler", "tpu", "version"}
 
 
 def test_every_namespace_has_its_api_reference() -> None:

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+
+# Other tests here run these, and look at what they print.
+TOLD = {"quickstart.py", "resume.py"}
+EXAMPLES = sorted({path.name for path in (ROOT / "examples").glob("*.py")} - TOLD)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

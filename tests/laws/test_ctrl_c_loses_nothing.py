@@ -18,9 +18,10 @@ from tests.sendable import plus_one
 import evenfeed as tf
 from evenfeed.core import iteration, seeds, side_effects
 from evenfeed.core.concurrency import threads, waiting
-from evenfeed.core.random_bits import current_draws
-from evenfeed.feeding import distributed_dataset, prefetch
+from evenfeed.core.randomness.random_bits import current_draws
+from evenfeed.feeding import distributed_dataset
 from evenfeed.feeding import distributed_dataset as input_iterator
+from evenfeed.feeding.ahead import prefetch
 from evenfeed.formats.pages import saved
 from evenfeed.runtime import elements
 from evenfeed.runtime.caches import cache_files

@@ -56,16 +56,17 @@ def loads_pickles(path):
         if isinstance(node, ast.Import)
         for alias in node.names
     }
-    assert not imports & {"dill", "cloudpickle", "shelve", "marshal", "joblib"}, path
+    assert not imports & {"dill", "shelve", "marshal", "joblib"}, path
     uses = {
         node.attr
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
-        and node.value.id == "pickle"
+        and node.value.id in ("pickle", "cloudpickle")
     }
     assert not any(
-        isinstance(node, ast.ImportFrom) and node.module == "pickle" for node in ast.walk(tree)
+        isinstance(node, ast.ImportFrom) and node.module in ("pickle", "cloudpickle")
+        for node in ast.walk(tree)
     ), path
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
     assert "allow_pickle" not in arguments, path
