@@ -312,15 +312,9 @@ def _coordination_proxy(membership: Membership, key: bytes) -> Generator[str]:
     file = os.path.join(os.path.dirname(__file__), "survival", "coordination_proxy.py")
     with private_folder() as folder:
         path = os.path.join(folder, "proxy")
-        where = [
-            path,
-            host_of(chief),
-            chief.rpartition(":")[2],
-            str(membership.place),
-            str(os.getpid()),
-        ]
+        where = [path, host_of(chief), chief.rpartition(":")[2]]
         process: Any = subprocess.Popen(
-            [sys.executable, "-I", "-S", file, *where],
+            [sys.executable, "-I", "-S", file, *where, str(membership.place), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
