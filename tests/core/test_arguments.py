@@ -16,6 +16,8 @@ from evenfeed.core.arguments import whole_number
         (True, 1),
         (np.uint8(7), 7),
         (np.array(7), 7),
+        (np.float32(7), 7),
+        (np.array(7.0), 7),
         (jnp.int32(7), 7),
     ],
 )
@@ -24,7 +26,9 @@ def test_whole_numbers_of_any_library_become_an_int(value, expected):
     assert type(whole_number(value, "count")) is int
 
 
-@pytest.mark.parametrize("value", [2.5, 2.0, "2", None, [2], np.float32(2), np.array([2, 3])])
+@pytest.mark.parametrize(
+    "value", [2.5, 2.0, "2", None, [2], np.float32(2.5), jnp.float32(2), np.array([2, 3])]
+)
 def test_anything_else_is_a_type_error_that_names_the_argument(value):
     said = re.escape(
         f"count must be a whole number, but got {value!r} of type {type(value).__name__}."

@@ -47,7 +47,7 @@ def test_an_image_is_encoded_inside_map():
         (np.zeros([4, 4], np.uint8), {}, "must be 3-dimensional"),
         (np.zeros([4, 4, 2], np.uint8), {}, "must be 3-dimensional with"),
         (np.zeros([0, 4, 3], np.uint8), {}, "must be 3-dimensional"),
-        (np.zeros([4, 4, 3], np.float32), {}, "must be uint8, but is float32"),
+        (np.full([4, 4, 3], 0.5, np.float32), {}, "must be uint8, but is float32"),
         (np.zeros([4, 4, 3], np.uint8), {"quality": 101}, "quality must be in"),
         (np.zeros([4, 4, 3], np.uint8), {"format": "bgr"}, "format must be"),
     ],

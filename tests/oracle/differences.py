@@ -76,7 +76,18 @@ _ZERO_CURVATURE = "A second derivative that is zero everywhere, such as that of 
 
 _NAN_IS_LARGEST = "`sort`, `argsort` and `top_k` count NaN as the largest value; TensorFlow's order then depends on where the NaN stands."
 
+_TENSOR_OF_ANOTHER_DTYPE = (
+    "an argument of the wrong dtype is a TypeError; TensorFlow raises ValueError if it is a tensor, "
+    "and TypeError if it is a Python number"
+)
+_FEWER_LENGTHS = (
+    "fewer lengths than rows raise ValueError; TensorFlow leaves out the rows without a length"
+)
+
 DIFFERENT: dict[str, str] = {
+    "wanted_dtypes.counts.take, a float tensor": _TENSOR_OF_ANOTHER_DTYPE,
+    "wanted_dtypes.counts.batch, drop_remainder as a number": _TENSOR_OF_ANOTHER_DTYPE,
+    "wanted_dtypes.nested_lengths.too few": _FEWER_LENGTHS,
     "refused_calls.not_numbers.top_k 1 inside": _NAN_IS_LARGEST,
     "refused_calls.not_numbers.top_k 1 leading": _NAN_IS_LARGEST,
     "refused_calls.not_numbers.top_k inside": _NAN_IS_LARGEST,

@@ -8,13 +8,14 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import is_tensor, shortened, to_array
+from evenfeed.core.dtypes import as_integers
 from evenfeed.core.errors import InvalidArgumentError, described
 
 
 def whole_number(value: Any, name: str) -> int:
     """Return `value` as an int that fits into 64 bits. Errors name the argument."""
     try:
-        number = operator.index(value)
+        number = operator.index(as_integers(value))
     except TypeError as error:
         if type(error).__module__.partition(".")[0] == "jax":
             raise  # the value is a tracer: the caller handles that
@@ -47,9 +48,11 @@ def check_synchronous(synchronous: Any, num_parallel_calls: Any) -> None:
 
 
 def yes_or_no(value: Any, name: str) -> bool:
-    """Return `value` as a bool. Anything else raises TypeError, because `bool("no")` is True."""
+    """Return `value`, a bool or a tensor of one, as a bool. Anything else raises TypeError: `bool("no")` is True."""
     if type(value) in (bool, np.bool_):
         return bool(value)
+    if is_tensor(value) and value.dtype == dtypes.bool and not value.shape:
+        return bool(to_array(value))
     raise TypeError(
         described(
             f"{name} must be True or False, but got {shortened(value)}.",

@@ -89,6 +89,34 @@ def name_of(dtype: DType) -> str:
     return "string" if dtype == string else dtype.name
 
 
+def in_wanted_dtype(value: Any, dtype: DType) -> Any:
+    """Convert a NumPy array or number to the dtype that a function wants, as TensorFlow does.
+
+    Tensors keep their dtype. So does a value that the dtype cannot hold, so that the caller raises its own error:
+    TensorFlow rounds 2.5 to the integer 2, and wraps 300 to the uint8 44. Bools are True for all numbers but 0, and
+    floats are rounded.
+    """
+    given: Any = value  # isinstance would narrow the type of `value`
+    is_numpy = type(value) is np.ndarray or isinstance(value, np.generic)
+    if not is_numpy or given.dtype == dtype or given.dtype.kind not in "biuf":
+        return given
+    with np.errstate(invalid="ignore", over="ignore"):
+        converted = np.asarray(given).astype(dtype)
+    is_exact = dtype.kind in "bf" or np.array_equal(converted, given)
+    return converted if is_exact else given
+
+
+def as_integers(value: Any) -> Any:
+    """Convert NumPy's floats to int64 if they are whole numbers. Return anything else as it is."""
+    return in_wanted_dtype(value, int64)
+
+
+def as_floats(value: Any) -> Any:
+    """Convert NumPy's numbers to float32, but keep float16. Return anything else as it is."""
+    is_half = getattr(value, "dtype", None) == float16
+    return value if is_half else in_wanted_dtype(value, float32)
+
+
 def _of_type(value: Any) -> DType | None:
     """Return the dtype for a Python type, a NumPy dtype or type, or an object that has one (jax.numpy.int8)."""
     if value is None or (isinstance(value, type) and value.__module__ == "builtins"):

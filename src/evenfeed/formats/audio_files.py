@@ -8,6 +8,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.dtypes import in_wanted_dtype
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
@@ -62,7 +63,7 @@ def encode_wav(audio: Any, sample_rate: Any, name: str | None = None) -> Any:
         48
     """
     del name
-    return applied(EncodeWav(), audio, sample_rate)
+    return applied(EncodeWav(), in_wanted_dtype(audio, dtypes.float32), sample_rate)
 
 
 def wav_file(audio: Array, rate: int) -> bytes:

@@ -7,6 +7,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import as_floats
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import RowKernel
@@ -49,7 +50,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None =
         [[1.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]]
     """
     del name
-    given = (images, boxes) if colors is None else (images, boxes, colors)
+    given = (as_floats(images), boxes) if colors is None else (as_floats(images), boxes, colors)
     return applied_beside_constants(DrawBoxes(), *given)
 
 

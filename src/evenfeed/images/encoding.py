@@ -8,8 +8,8 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
-from evenfeed.core.dtypes import DType
+from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.dtypes import DType, in_wanted_dtype
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
@@ -68,7 +68,11 @@ def encode_jpeg(
         ("dpi", (x_density * inches, y_density * inches)),
     )
     channels = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}[format]
-    return applied(EncodeJpeg(channels, how), image)
+    # A list of numbers takes this dtype, too.
+    pixels = in_wanted_dtype(image, dtypes.uint8)
+    if isinstance(image, list):
+        pixels = to_array(pixels, dtypes.uint8)
+    return applied(EncodeJpeg(channels, how), pixels)
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:

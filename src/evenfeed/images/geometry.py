@@ -7,6 +7,7 @@ import numpy as np
 
 from evenfeed.core.arguments import whole_number
 from evenfeed.core.conversion import Array, shortened, to_array
+from evenfeed.core.dtypes import as_integers
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
 from evenfeed.core.shapes import TensorShape
@@ -26,7 +27,7 @@ def check_image(image: Array, name: str = "image") -> None:
 
 def lengths_of(value: Any, name: str, count: int | None = None) -> tuple[int, ...]:
     """Check that an argument is a vector of integers, and return it as a tuple."""
-    array = to_array(value)
+    array = to_array(as_integers(value))
     if array.ndim != 1 or (count is not None and len(array) != count):
         raise InvalidArgumentError(
             f"'{name}' must be a vector of {f'{count} ' if count else ''}integers, but got {shortened(value)}.",

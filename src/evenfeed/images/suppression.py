@@ -12,6 +12,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
+from evenfeed.core.dtypes import as_floats
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.gradients.followed_values import check_not_followed
 from evenfeed.core.tensor_types import host_tensor
@@ -162,7 +163,7 @@ def non_max_suppression_padded(
         ([1, 0], 1)
     """
     del name, sorted_input, canonicalized_coordinates, tile_size
-    corners, marks, most = to_array(boxes), _scores(scores, None), _most(max_output_size)
+    corners, marks, most = to_array(as_floats(boxes)), _scores(scores, None), _most(max_output_size)
     if corners.ndim > 2 and not pad_to_max_output_size:
         raise ValueError("'pad_to_max_output_size' must be True for a batch of images.")
     if corners.shape[:-1] != marks.shape:
@@ -301,7 +302,7 @@ def _of_boxes(
 
 
 def _boxes(boxes: Any) -> Array:
-    corners = to_array(boxes)
+    corners = to_array(as_floats(boxes))
     if corners.ndim != 2 or corners.shape[1] != 4:
         raise InvalidArgumentError(
             f"boxes must have the shape [boxes, 4], but got {corners.shape}.",
@@ -311,7 +312,7 @@ def _boxes(boxes: Any) -> Array:
 
 
 def _scores(scores: Any, rank: int | None = 1) -> Array:
-    marks = to_array(scores)
+    marks = to_array(as_floats(scores))
     if rank is not None and marks.ndim != rank:
         raise InvalidArgumentError(
             f"scores must have {rank} axes, but got shape {marks.shape}.",

@@ -1,10 +1,11 @@
 """Local and remote files and directories: TensorFlow's `tf.io.gfile`."""
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from evenfeed.core.concurrency.progress import LongWork
+from evenfeed.core.conversion import is_tensor
 from evenfeed.core.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from evenfeed.core.publish import publish, refusal
 from evenfeed.formats.bytes import filesystems
@@ -102,7 +103,9 @@ def glob(pattern: Any) -> list[str]:
         >>> tf.io.gfile.glob("no-such-folder/*")
         []
     """
-    return matching_paths(pattern, "pattern")
+    is_one = is_tensor(pattern) or isinstance(pattern, (str, bytes, os.PathLike, list, tuple))
+    several = isinstance(pattern, Iterable) and not is_one
+    return matching_paths(list(cast("Iterable[Any]", pattern)) if several else pattern, "pattern")
 
 
 def mkdir(path: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core.conversion import shortened, to_array
+from evenfeed.core.dtypes import as_integers
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.tensors.creation import is_on_device, read
 
@@ -14,7 +15,7 @@ def axes_of(tensor: Any, axis: object) -> tuple[int, ...]:
     """Return the axes that `axis` names: None for all, an integer, or a list of integers."""
     if axis is None:
         return tuple(range(tensor.ndim))
-    given = to_array(np.asarray(read(axis)) if is_on_device(axis) else axis)
+    given = to_array(np.asarray(read(axis)) if is_on_device(axis) else as_integers(axis))
     if given.size and given.dtype.kind not in "iu":
         raise InvalidArgumentError(
             f"axis must be an integer or a list of integers, but got {shortened(axis)}.",
@@ -35,7 +36,7 @@ def axis_of(rank: int, axis: object) -> int:
 
 def known_integer(value: object, what: str) -> int:
     """Return an integer that is known even in a trace. A tracer raises JAX's own error."""
-    given = to_array(np.asarray(read(value)) if is_on_device(value) else value)
+    given = to_array(np.asarray(read(value)) if is_on_device(value) else as_integers(value))
     if given.size != 1 or given.dtype.kind not in "iu":
         raise InvalidArgumentError(
             f"{what} must be an integer, but got {shortened(value)}.", fix="pass an int."

@@ -23,7 +23,7 @@ from evenfeed.core.conversion import (
 from evenfeed.core.conversion import (
     is_tensor as is_array,
 )
-from evenfeed.core.dtypes import DType
+from evenfeed.core.dtypes import DType, as_integers
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promised_shapes import shaped_like
@@ -276,7 +276,7 @@ def _known(value: object) -> object:
         if any(entry is None for entry in entries):
             raise partly_unknown(entries)
         return [_length(entry) for entry in entries]
-    return np.asarray(read(value)) if is_on_device(value) else value
+    return np.asarray(read(value)) if is_on_device(value) else as_integers(value)
 
 
 def _length(entry: object) -> object:

@@ -15,7 +15,7 @@ import numpy as np
 from evenfeed.core import dtypes, promised_shapes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.conversion import is_tensor as is_array
-from evenfeed.core.dtypes import DType
+from evenfeed.core.dtypes import DType, in_wanted_dtype
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promised_shapes import promise_result
@@ -96,6 +96,8 @@ def apply(
         operands: Anything that can become a tensor.
         accepts: The dtypes that the operands may have.
     """
+    if accepts is BOOLS:
+        operands = tuple(in_wanted_dtype(operand, dtypes.bool) for operand in operands)
     given = converted_together(operands)
     check_dtypes(function, given, accepts)
     on_host = not any(isinstance(operand, jax.Array) for operand in given)

@@ -166,7 +166,8 @@ class BuiltFromRows(ABC):
 
         Args:
             tensor: The tensor, with at least two axes.
-            lengths: How many values of each row to keep.
+            lengths: How many values of each row to keep; for several ragged axes a list or tuple of such lists, the
+                outermost first.
             padding: Drop trailing values that equal this one.
             ragged_rank: How many axes become ragged.
             name: Accepted for compatibility.
@@ -176,8 +177,10 @@ class BuiltFromRows(ABC):
         array = host_array(tensor)
         ragged_conversion.check_arguments(array, lengths, padding, ragged_rank)
         if lengths is not None or padding is not None:
-            kept = ragged_conversion.kept_values(array, lengths, padding)
-            found = cls.from_row_lengths(array[kept], kept.sum(axis=1))
+            own, inner = ragged_conversion.own_and_inner(lengths)
+            kept = ragged_conversion.kept_values(array, own, padding)
+            values = cls.from_tensor(array[kept], inner) if inner else array[kept]
+            found = cls.from_row_lengths(values, kept.sum(axis=1))
         else:
             shape = array.shape
             found = array.reshape(math.prod(shape[: ragged_rank + 1]), *shape[ragged_rank + 1 :])

@@ -1,5 +1,6 @@
 """Converts ragged tensors to dense, sparse and NumPy values."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -116,6 +117,14 @@ def check_arguments(array: Array, lengths: Any, padding: Any, ragged_rank: int) 
                 fix="pass one value of a row.",
             )
         )
+
+
+def own_and_inner(lengths: Any) -> tuple[Any, list[Any]]:
+    """Return the lengths of the outermost rows, and a list of those of the rows inside of them."""
+    each = cast("Sequence[Any]", lengths) if isinstance(lengths, list | tuple) else ()
+    if each and all(np.ndim(one) == 1 for one in each):
+        return each[0], list(each[1:])
+    return cast("Any", lengths), []
 
 
 def kept_values(array: Array, lengths: Any, padding: Any) -> Array:

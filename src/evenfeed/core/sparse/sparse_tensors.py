@@ -10,7 +10,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import DataLossError, InvalidArgumentError, described
 from evenfeed.core.gradients.followed_values import host_array
-from evenfeed.core.shapes import TensorShape
+from evenfeed.core.shapes import ShapeLike, TensorShape
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.specs import Specified
 from evenfeed.core.structure import Composite
@@ -66,6 +66,14 @@ class SparseTensor(Composite, Specified):
     def get_shape(self) -> TensorShape:
         """Return the shape of the dense array."""
         return self.shape
+
+    def set_shape(self, shape: ShapeLike) -> None:
+        """Check that the tensor has this shape, in which None stands for any length.
+
+        Raises:
+            ValueError: The tensor has another shape.
+        """
+        self.shape.assert_is_compatible_with(shape)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> "SparseTensor":

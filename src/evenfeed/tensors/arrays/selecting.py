@@ -13,6 +13,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
+from evenfeed.core.dtypes import in_wanted_dtype
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_math, ragged_picking
@@ -23,6 +24,7 @@ from evenfeed.tensors.device_arrays import computed, stays_on_host
 from evenfeed.tensors.operands import (
     ANY,
     BOOLS,
+    COMPUTABLE,
     INTEGERS,
     check_dtypes,
     converted_together,
@@ -78,6 +80,7 @@ def where(condition: object, x: object = None, y: object = None, name: str | Non
             )
         places = np.argwhere(known(chosen) if not is_text(chosen) else known(chosen) != b"")
         return _index(places, dtypes.int64)
+    chosen = host_or_device(in_wanted_dtype(condition, dtypes.bool))
     check_dtypes("where", [chosen], BOOLS)
     left, right = converted_together([x, y])
     if is_text(left) or is_text(right):
@@ -95,8 +98,10 @@ def boolean_mask(
         >>> tf.boolean_mask([1, 2, 3], [True, False, True]).tolist()
         [1, 3]
     """
-    values, chosen = host_or_device(tensor), host_or_device(mask)
-    check_dtypes("boolean_mask", [chosen], BOOLS)
+    values = host_or_device(tensor)
+    chosen = host_or_device(mask)
+    check_dtypes("boolean_mask", [chosen], COMPUTABLE)
+    chosen = chosen if chosen.dtype == dtypes.bool else chosen != 0
     along = 0 if axis is None else axis_of(values.ndim, axis)
     covered = values.shape[along : along + chosen.ndim]
     if not chosen.ndim or tuple(covered) != tuple(chosen.shape):

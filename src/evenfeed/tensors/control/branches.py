@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from evenfeed.core import dtypes
+from evenfeed.core.dtypes import in_wanted_dtype
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.axes import known_integer
@@ -118,7 +120,7 @@ def _condition(pred: object) -> Any:
         raise ValueError(
             described("A condition must be a bool, not a function.", fix="call the function.")
         )
-    chosen = convert_to_tensor(pred)
+    chosen = convert_to_tensor(in_wanted_dtype(pred, dtypes.bool))
     check_dtypes("A condition", [chosen], BOOLS)
     if chosen.size != 1:
         raise InvalidArgumentError(
