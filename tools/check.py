@@ -63,9 +63,9 @@ CHECKS = {
     "lint": [PYTHON, "-m", "ruff", "check", "-q"],
     "types": [PYTHON, "-m", "pyright", "--pythonpath", PYTHON],
     "layers": [str(BIN / "lint-imports"), "--no-cache"],
-    "tests: the fast majority": pytest(CORES, "not slow"),
-    # These wait for processes of their own much of the time. By default, files with few tests come last; here some of
-    # them take the longest.
+    # Some tests wait for threads or processes of their own: one more process uses the cores meanwhile.
+    "tests: the fast majority": pytest(CORES + 1, "not slow"),
+    # By default, files with few tests come last; here some of them take the longest.
     "tests: the slow ones": pytest(CORES + 1, "slow", "--no-loadscope-reorder", *slow_files()),
 }
 
