@@ -12,7 +12,7 @@ import platform
 import runpy
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -46,6 +46,7 @@ JOBS = {
     "nested_datasets": ("pictures of 5 x 2 numbers: flat_map in flat_map, batch 100", None, 5),
     "windows": ("range: windows of 10 at each element, as batches; batch 32", None, 5),
     "inner_windows": ("range: windows of 6, each as windows of 3; batch 32", None, 5),
+    "numbered_windows": ("range: numbered windows of 5, plus their number; batch 32", None, 5),
     "random_maps": ("range: map with tf.random.normal([8], seed), batch 256", None, 20),
     "generator": ("from_generator of small tuples: batch 256", 0.7, 5),
     "lines": ("lines of text: batch 1024", None, 5),
@@ -120,6 +121,7 @@ NEEDS = {
     "interleaving": THEIRS[:1],
     "windows": THEIRS[:1],
     "inner_windows": THEIRS[:1],
+    "numbered_windows": THEIRS[:1],
     "random_maps": THEIRS[:1],
     "generator": ("tf.data", "torch"),
     "lines": THEIRS[:1],
@@ -199,10 +201,22 @@ def with_rows(text: str, table: str) -> str:
     old, new = rows_in(text), rows_in(table)
     head = next(number for number, line in enumerate(lines) if line.startswith("|---")) + 1
     after = [line for line in lines[head:] if line not in old.values()]
+    while after[:1] == [""]:
+        del after[0]
     merged = [(old | new)[title] for title, _, _ in JOBS.values() if title in old | new]
     load = f"{datetime.now(UTC):%Y-%m-%d}, load {os.getloadavg()[1]:.1f}"
-    when = f"{LATER} {load}: {'; '.join(new)}."
-    return "\n".join([*lines[:head], *merged, "", when, *after]) + "\n"
+    when = [f"{LATER} {load}: {'; '.join(new)}.", *_measured_before(text, new)]
+    notes = [line for note in when for line in ("", note)]
+    return "\n".join([*lines[:head], *merged, *notes, "", *after]) + "\n"
+
+
+def _measured_before(text: str, again: Iterable[str]) -> list[str]:
+    """Return the lines that say which rows were measured alone earlier, without those measured again."""
+    lines = [line for line in text.splitlines() if line.startswith(LATER)]
+    for title in again:
+        lines = [line.replace(f"{title}; ", "").replace(f"; {title}.", ".") for line in lines]
+        lines = [line for line in lines if not line.endswith(f": {title}.")]
+    return lines
 
 
 def rows_in(text: str) -> dict[str, str]:

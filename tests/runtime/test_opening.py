@@ -115,6 +115,18 @@ FUNCTIONS = {
         lambda: generated().window(5, shift=1, drop_remainder=True),
         lambda window: window.batch(5, drop_remainder=True),
     ),
+    "numbered windows": (
+        lambda: numbers().window(5, shift=2).enumerate(3),
+        lambda n, window: window.batch(5).map(lambda part: part + n),
+    ),
+    "some of the windows beside numbers": (
+        lambda: Dataset.zip({"w": pairs().window(4, shift=1).skip(2).take(19), "n": numbers()}),
+        lambda d: d["w"][1].batch(4).map(lambda part: part * d["n"]),
+    ),
+    "beside others": (
+        lambda: Dataset.zip(numbers().window(3), generated().window(4)),
+        Dataset.concatenate,
+    ),
 }
 WAYS = {
     "flat_map": lambda dataset, function: dataset.flat_map(function),
@@ -160,10 +172,12 @@ def test_datasets_read_at_once_have_the_elements_of_those_read_one_by_one(name, 
     assert_same(dataset.shuffle(1).take(9), expected[:9])
 
 
+RESTORED = ["short batches", "rows of all lengths"]
+RESTORED += ["windows with gaps", "windows of two columns", "numbered windows"]
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "name", ["short batches", "rows of all lengths", "windows with gaps", "windows of two columns"]
-)
+@pytest.mark.parametrize("name", RESTORED)
 def test_a_position_inside_a_dataset_is_restored(name, way, monkeypatch):
     source, function = FUNCTIONS[name]
     at_once(monkeypatch)
@@ -277,8 +291,23 @@ def test_an_element_that_fails_keeps_its_place(monkeypatch):
     assert read() == expected
 
 
+PULLED = {
+    "elements": (lambda source: source, lambda n: Dataset.from_tensors(n).repeat(2)),
+    "numbered windows": (
+        lambda source: source.window(3, shift=1).enumerate(),
+        lambda _, window: window.batch(2),
+    ),
+    "beside windows": (
+        lambda source: Dataset.zip(Dataset.range(99).window(2), source),
+        lambda window, n: window.map(lambda part: part + n),
+    ),
+}
+
+
+@pytest.mark.parametrize("of", PULLED)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_generator_is_not_pulled_ahead(way, monkeypatch):
+def test_a_generator_is_not_pulled_ahead(way, of, monkeypatch):
+    prepare, function = PULLED[of]
     pulled = []
 
     def generate():
@@ -289,7 +318,7 @@ def test_a_generator_is_not_pulled_ahead(way, monkeypatch):
     def counts():
         pulled.clear()
         source = Dataset.from_generator(generate, output_signature=tf.TensorSpec([], tf.int64))
-        iterator = iter(WAYS[way](source, lambda n: Dataset.from_tensors(n).repeat(2)))
+        iterator = iter(WAYS[way](prepare(source), function))
         found = []
         for _ in range(40):
             next(iterator)

@@ -1,6 +1,6 @@
 """Inner datasets that are open: one by one, or several at a time if the function that makes them has a template."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,14 @@ from evenfeed.plan.templates import RowsOfFile, file_hole
 from evenfeed.runtime.file_digests import FileSet, files_of
 from evenfeed.runtime.functions.finding_templates import template_of
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets, InnerElements
+from evenfeed.runtime.measuring.stage_meters import MeasuredOperator
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
+from evenfeed.runtime.operators.combining import ReadTogether
+from evenfeed.runtime.operators.elementwise import CountElements
 from evenfeed.runtime.operators.files import ReadFiles
 from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable
 from evenfeed.runtime.operators.inner.expanding import Expander, read_whole
+from evenfeed.runtime.operators.ordering import TakeSome
 from evenfeed.runtime.operators.windows import CutWindows
 from evenfeed.runtime.provenance import Provenance, RowOrigin
 from evenfeed.runtime.run import Inner, Run
@@ -33,6 +37,9 @@ _MOST_ELEMENTS: Final = 1 << 12
 
 # If reading them at once fails so often in a row, the datasets of this pass are opened one by one.
 _MOST_FAILURES: Final = 4
+
+# They pass on what they read, with other parts beside it.
+_PASSING: Final = (CountElements, MeasuredOperator, ReadTogether, TakeSome)
 
 
 @final
@@ -280,15 +287,13 @@ class OpensAtOnce:
             if template is not None:
                 self._expander = Expander(template, self._all_of)
                 self._file_hole = file_hole(template)
-                child = self._feed.child
-                if isinstance(child, CutWindows):
-                    child.gives_arrays = True
+                for cut in _windows_in(self._feed.child):
+                    cut.gives_arrays = True
         return self._expander
 
     def _wanted(self, most: int) -> int:
         """Return how many elements to read: no more than are needed, unless reading ahead is unobservable."""
-        child = self._feed.child
-        if child.may_read_ahead if isinstance(child, CutWindows) else child.reads_freely:
+        if _may_read_ahead(self._feed.child):
             return self._ask
         return max(1, min(self._ask, most // self._each if self._each else 1))
 
@@ -297,6 +302,23 @@ class OpensAtOnce:
         self._each = first if (lengths == first).all() else None
         each = max(1, rows.nbytes) // count
         self._ask = max(1, min(2 * count, _BYTES // max(1, each), _MOST_ELEMENTS))
+
+
+def _windows_in(operator: Operator) -> Iterator[CutWindows]:
+    """Yield what cuts the windows that are parts of an operator's elements."""
+    if isinstance(operator, CutWindows):
+        yield operator
+    elif isinstance(operator, _PASSING):
+        for child in operator.children():
+            yield from _windows_in(child)
+
+
+def _may_read_ahead(operator: Operator) -> bool:
+    if isinstance(operator, CutWindows):
+        return operator.may_read_ahead
+    if isinstance(operator, _PASSING):
+        return all(map(_may_read_ahead, operator.children()))
+    return operator.reads_freely
 
 
 class OpensInner(Operator):
