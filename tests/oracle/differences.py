@@ -63,6 +63,9 @@ _WEBP_FLOATS = "`decode_image` decodes WebP files to float32 and uint16 too."
 _NEXT_BATCH = "The batch after a failed element starts with the next element; TensorFlow drops the rest of the batch if a `map` is directly below."
 
 _OUTSIDE_ROW = "`gather_nd` at a place outside of a ragged row raises; TensorFlow returns a value of another row."
+_NEGATIVE_PLACE = (
+    "`unravel_index` of a negative index raises; TensorFlow returns places that do not exist."
+)
 _ROWS_UNTRACED = "A function that computes with a ragged or sparse tensor runs per element, so `element_spec` lacks the lengths of its results."
 _BATCHES_OF_ROWS = (
     "Batches of ragged or sparse batches may have different numbers of rows; TensorFlow raises."
@@ -116,6 +119,8 @@ DIFFERENT: dict[str, str] = {
     "failing_elements.selected.skip": _COUNTED,
     "failing_elements.selected.shard": _COUNTED,
     "ragged_functions.picked.gather_nd outside of a row": _OUTSIDE_ROW,
+    "functions_of_rows.indices_out_of_range.unravel_index, negative": _NEGATIVE_PLACE,
+    "functions_of_rows.indices_out_of_range.unravel_index, lowest": _NEGATIVE_PLACE,
     "ragged_elements.functions.the spec of doubled": _ROWS_UNTRACED,
     "ragged_elements.functions.the spec of sparse made dense": _ROWS_UNTRACED,
     "ragged_elements.batches.uneven batches": _BATCHES_OF_ROWS,

@@ -65,10 +65,14 @@ def test_a_stretch_is_a_multiple_of_what_is_asked_for():
 def test_stretches_that_take_long_become_shorter(clock):
     stretch = Stretch()
     stretch.rows = 8
-    assert lengths(stretch, 4, clock=clock, took=lambda count: 0.0008 * count) == [8, 4, 2, 2]
+    read = lengths(stretch, 10, clock=clock, took=lambda count: 0.0008 * count)
+    assert read == [8, 4, 2, 4, 2, 2, 2, 2, 2, 4]  # a trial of twice as many does not pay
+
+
+def test_stretches_that_take_as_long_for_more_elements_grow(clock):
     stretch = Stretch()
     stretch.rows = 8
-    assert lengths(stretch, 3, clock=clock, took=lambda count: 0.0015) == [8, 8, 8]
+    assert lengths(stretch, 4, clock=clock, took=lambda count: 0.0015) == [8, 16, 32, 64]
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,11 @@ class Meter:
                 self._split += seconds
                 self._waited += waited
 
+    def add_singly(self, rows: int) -> None:
+        """Count elements that were processed one by one, among others that are counted with them."""
+        with self._lock:
+            self.singly += rows
+
     @property
     def waited(self) -> float:
         """About how long no processor ran the function: some of the calls are measured."""

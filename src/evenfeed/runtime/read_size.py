@@ -18,7 +18,7 @@ _LONGEST_TRIAL: Final = 0.02
 _SHORTEST_WAIT: Final = 4
 _LONGEST_WAIT: Final = 256
 # A trial pays if the time per element falls below this fraction.
-_PAYS: Final = 0.75
+_PAYS: Final = 0.85
 
 
 def widened(operator: Operator, child: Operator, function: RowFunction) -> Operator:
@@ -83,9 +83,10 @@ class Stretch:
             return 2 * count
         if count < before and each * _PAYS > each_before:
             self._least = before
-        if count <= self._least and took < _LONGEST_TRIAL and self._tries():
+        is_short = took <= _LONGEST_READ
+        if (is_short or count <= self._least) and took < _LONGEST_TRIAL and self._tries():
             return 2 * count
-        return count if took <= _LONGEST_READ else max(self._least, self._shorter(count, took))
+        return count if is_short else max(self._least, self._shorter(count, took))
 
     def _shorter(self, count: int, took: float) -> int:
         """Return how many elements to read after a read that took too long.

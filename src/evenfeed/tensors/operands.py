@@ -107,7 +107,20 @@ def apply(
         return jax.tree.map(partial(_on_device, function), found)
     tensors = [_tensor(operand) for operand in given]
     with evaluated_if_known(tensors):
-        return _computed(function, formula, tensors)
+        found = _computed(function, formula, tensors)
+    return jax.tree.map(_as_fact, found) if is_tracing() and _is_fact(operands) else found
+
+
+def _is_fact(operands: Iterable[object]) -> bool:
+    """Return True if an operand is a fact about a shape, and the others are known."""
+    has_fact = any(isinstance(one, np.ndarray | np.integer) for one in operands)
+    return has_fact and not any(isinstance(one, jax.Array) for one in operands)
+
+
+def _as_fact(found: Any) -> Any:
+    """Return integers on the host: operators of JAX arrays return something that is not known while JAX traces."""
+    is_known = isinstance(found, jax.Array) and found.dtype.kind in "iu" and not is_traced(found)
+    return computed_tensor(np.asarray(found)) if is_known else found
 
 
 def elementwise(

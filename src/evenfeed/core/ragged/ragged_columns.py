@@ -91,6 +91,13 @@ def one_length(column: RaggedTensor) -> int | None:
     return int(lengths[0]) if len(lengths) and (lengths == lengths[0]).all() else None
 
 
+def of_one_length(column: Array) -> RaggedTensor:
+    """Return rows of one length as a column that others of other lengths can be joined to."""
+    rows, length = column.shape[:2]
+    values = column.reshape(rows * length, *column.shape[2:])
+    return RaggedTensor(values, np.arange(rows + 1, dtype=np.int64) * length)
+
+
 def dense(column: RaggedTensor) -> Array | Texts | None:
     """Return elements of one length as an array with a leading axis; None if they differ or are ragged."""
     values = column.held

@@ -173,6 +173,10 @@ class Stage:
         return self._results[number]
 
 
+# The name of a jitted function in a trace. It returns its first argument, which are indices. The others are the least
+# index that is valid, and the one after the largest.
+INDEX_CHECK: Final = "index_check"
+
 # The stage of the function that is being traced.
 STAGE: Final[ContextVar[Stage | None]] = ContextVar("STAGE", default=None)
 

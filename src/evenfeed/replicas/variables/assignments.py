@@ -13,7 +13,7 @@ import numpy as np
 
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.tensors.arrays.picking import check_places, indices_of
+from evenfeed.tensors.arrays.picking import check_places, indices_of, traced_index
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.indexed_slices import IndexedSlices
@@ -110,7 +110,8 @@ class AtEntries(Partly):
 
     def __call__(self, old: Any, new: IndexedSlices) -> Any:
         places, values = new.indices, new.values
-        where = tuple(places[:, axis] for axis in range(places.shape[-1]))
+        lengths = old.shape[: places.shape[-1]]
+        where = tuple(traced_index(places[:, axis], n) for axis, n in enumerate(lengths))
         if self.method == "subtract":
             return old.at[where].add(-values, **_DROPPED)
         if self.method == "divide":

@@ -6,8 +6,10 @@ the columns of the whole result.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock
+from time import perf_counter
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
@@ -28,7 +30,8 @@ from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import is_of_one_shape
 from evenfeed.core.traced.kernel_stages import NewKernel
 from evenfeed.plan.elementwise import AUTOTUNE
-from evenfeed.runtime.functions.compiled import Compiled
+from evenfeed.runtime.functions.by_shape import Run, by_shape
+from evenfeed.runtime.functions.compiled import Compiled, FixedLengthProgram
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables
 from evenfeed.runtime.functions.sharing_work import cores, done_by_threads
@@ -157,40 +160,118 @@ def can_fail(compiled: Compiled, kernels: Kernels) -> bool:
     return not alike or bool(kernels.calls) or compiled.may_fail
 
 
-def on_blocks(
-    compiled: Compiled, kernels: Kernels, block: Block, parallel_calls: int | None, turns: Turns
+def on_blocks(  # noqa: PLR0913, PLR0917 - what a function consists of, and how it is called
+    compiled: Compiled,
+    kernels: Kernels,
+    block: Block,
+    parallel_calls: int | None,
+    turns: Turns,
+    singly: Callable[[Block], Block] | None = None,
 ) -> Done:
-    """Return the results, and which rows indexed out of range; None if the Block must run element by element."""
+    """Return the results, and which rows indexed out of range; None if the Block must run element by element.
+
+    Args:
+        compiled: The programs of the function.
+        kernels: Its kernels.
+        block: The elements.
+        parallel_calls: How many elements the user wants to be processed at a time.
+        turns: Where its random operations are in their sequences.
+        singly: Calls the function with each element of a Block; None if it must be called with all elements or none.
+    """
     threads = threads_for(kernels, parallel_calls)
     at_once = calls_at_once(threads, parallel_calls)
+    alone = singly if threads == 1 and not kernels.operations else None
+    computing = _Computing(compiled, kernels, turns, at_once, alone)
     try:
-        return in_threads(partial(_computed, compiled, kernels, turns, at_once), block, threads)
+        return in_threads(computing.done, block, threads)
     except (Exception, *_RETRACED):  # noqa: BLE001 - run one by one, it fails again at the bad row
         return None
 
 
-def _computed(
-    compiled: Compiled, kernels: Kernels, turns: Turns, at_once: int, piece: Piece
-) -> Done:
-    block, held = kernels.widened(piece.block, turns, piece.start), kernels.held()
-    rows = row_shapes(block, kernels)
-    program = None if rows is None else compiled.program((*rows, *map(shared_row, held)))
-    if rows is None or program is None or not program.may_run():
-        return None
-    pairs = zip(block.columns, rows, strict=True)
-    found = [rows_of(column) for column, row in pairs if row is not None]
-    numeric = [column for column in found if column is not None]
-    parts = program.found.parts
-    numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
-    outputs, failed = program.run(
-        numeric,
-        block.length,
-        lambda number, kind: piece.place(numbers[number], *kind),
-        held,
-        free_columns(block, rows, parts),
-        at_once=at_once,
-    )
-    return assembled(block, parts, outputs, piece.place), failed
+@final
+@dataclass(frozen=True, slots=True)
+class _Computing:
+    """How the pieces of a Block are computed; see `on_blocks`."""
+
+    compiled: Compiled
+    kernels: Kernels
+    turns: Turns
+    at_once: int
+    singly: Callable[[Block], Block] | None
+
+    def done(self, piece: Piece) -> Done:
+        """Return the results for a piece, and which rows failed."""
+        block = self.kernels.widened(piece.block, self.turns, piece.start)
+        held, rows = self.kernels.held(), row_shapes(block, self.kernels)
+        if rows is None:
+            return self._by_shape(block, held)
+        program = self.compiled.program((*rows, *map(shared_row, held)))
+        if program is None or not program.may_run():
+            return None
+        return self._run(program, block, rows, held, piece.place)
+
+    def _by_shape(self, block: Block, held: Sequence[Array]) -> Done:
+        elements = by_shape(block, self.kernels)
+        shared = tuple(map(shared_row, held))
+        pace = self.compiled.pace
+
+        def choose(one: Block, count: int) -> Run | None:
+            rows = row_shapes(one, self.kernels)
+            if rows is None:
+                raise TypeError("An element has another dtype than its spec.")
+            program = self.compiled.program_for_some((*rows, *shared), count)
+            if program is None or (self.singly is not None and pace.is_faster_singly(count)):
+                return None
+            return lambda some: self._all_or_none(program, some, rows, held)
+
+        return None if elements is None else (elements.run(choose, self._singly), None)
+
+    def _all_or_none(
+        self,
+        program: FixedLengthProgram,
+        block: Block,
+        rows: Sequence[Row | None],
+        held: Sequence[Array],
+    ) -> Block:
+        """Return the results for elements of one shape, among others of other shapes."""
+        start = perf_counter()
+        found, failed = self._run(program, block, rows, held, None)
+        if failed is not None and failed.any():
+            raise ValueError("An element failed, which may not be the first that does.")
+        self.compiled.pace.add_call(perf_counter() - start)
+        return found
+
+    def _singly(self, block: Block) -> Block:
+        if self.singly is None:
+            raise TypeError("There is no program for elements of this shape.")
+        start = perf_counter()
+        own = block.columns[: len(self.kernels.inputs)]
+        done = self.singly(Block(own, block.length))
+        self.compiled.pace.add_singly(perf_counter() - start, block.length)
+        return done
+
+    def _run(
+        self,
+        program: FixedLengthProgram,
+        block: Block,
+        rows: Sequence[Row | None],
+        held: Sequence[Array],
+        place: Place | None,
+    ) -> tuple[Block, Array | None]:
+        pairs = zip(block.columns, rows, strict=True)
+        found = [rows_of(column) for column, row in pairs if row is not None]
+        numeric = [column for column in found if column is not None]
+        parts = program.found.parts
+        numbers = [number for number, part in enumerate(parts) if isinstance(part, Row)]
+        outputs, failed = program.run(
+            numeric,
+            block.length,
+            None if place is None else lambda number, kind: place(numbers[number], *kind),
+            held,
+            free_columns(block, rows, parts),
+            at_once=self.at_once,
+        )
+        return assembled(block, parts, outputs, place), failed
 
 
 def free_columns(block: Block, rows: Sequence[Row | None], parts: Sequence[Any]) -> Collection[int]:

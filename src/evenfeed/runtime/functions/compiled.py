@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from threading import Lock
 from time import perf_counter
 from typing import Any, Final, TypeAlias, final
@@ -11,6 +12,7 @@ import numpy as np
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
+from evenfeed.runtime.functions.shape_pace import ShapePace
 from evenfeed.runtime.functions.sharing_work import done_by_threads
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 
@@ -18,6 +20,12 @@ RowShapes: TypeAlias = tuple[Row | None, ...]
 
 # The most compilations of one function, because each takes 40 to 500 ms.
 _MOST_COMPILATIONS: Final = 3
+# The most shapes that one function is traced for, if its elements differ in shape.
+_MOST_SHAPES: Final = 256
+# The most elements that one call computes then.
+_MOST_OF_ONE_SHAPE: Final = 64
+# A shape that fewer elements had is not compiled.
+_WORTH_COMPILING: Final = 32
 # A call costs about as much as reading and writing this many bytes, or computing this many numbers.
 _CALL_BYTES: Final = 1 << 20
 _CALL_WORK: Final = 1 << 20
@@ -32,6 +40,7 @@ class Compiled:
     Attributes:
         compilations: How often it was compiled.
         finding: What else is known about the function, if others that do the same may use it.
+        pace: How long elements of different shapes take.
     """
 
     def __init__(self, call: Call) -> None:
@@ -39,6 +48,9 @@ class Compiled:
         self._call = call
         self._programs: dict[RowShapes, FixedLengthProgram | None] = {}
         self._seen = Counter[RowShapes]()
+        self.pace = ShapePace()
+        self._for_some: dict[RowShapes, FixedLengthProgram | None] = {}
+        self._seen_rows = Counter[RowShapes]()
         self._lock = Lock()
         self._tracing_lock = Lock()
         self.compilations = 0
@@ -47,7 +59,7 @@ class Compiled:
     def may_fail(self) -> bool:
         """Whether a program may fail at some elements: an index is out of range, or an integer is divided by 0."""
         programs = list(self._programs.values())
-        return any(p is None or p.found.indexes or p.found.divides for p in programs)
+        return any(p is None or p.found.indexes or p.found.checks for p in programs)
 
     @property
     def reads(self) -> frozenset[int] | None:
@@ -85,6 +97,36 @@ class Compiled:
         self._programs[rows] = None  # a shape that fails to trace is not tried again
         return self.add(rows, traced(self._call, rows))
 
+    def program_for_some(self, rows: RowShapes, count: int) -> "FixedLengthProgram | None":
+        """Return the program for some elements of a Block; None if they should run one by one.
+
+        A shape is traced and compiled if that pays. It depends on what happened before, which must not be visible in
+        the results; so only exact functions are compiled.
+        """
+        with self._tracing_lock:
+            self._seen_rows[rows] += count
+            if rows not in self._for_some:
+                if not self.pace.may_prepare or len(self._for_some) >= _MOST_SHAPES:
+                    return None
+                self._for_some[rows] = None  # a shape that fails to trace is not tried again
+                with self.pace.preparing():
+                    self._for_some[rows] = self._new_for_some(rows)
+            program = self._for_some[rows]
+            if program is None or program.is_ready:
+                return program
+            is_worth_it = self.pace.may_prepare and self._seen_rows[rows] >= _WORTH_COMPILING
+            if not is_worth_it or not program.found.is_exact:
+                return None
+            with self.pace.preparing():
+                program.make_ready()
+            return program
+
+    def _new_for_some(self, rows: RowShapes) -> "FixedLengthProgram":
+        known = self._programs.get(rows)
+        found = traced(self._call, rows) if known is None else known.found
+        found = replace(found, arithmetic=found.arithmetic or found.for_few)
+        return FixedLengthProgram(self._call, rows, found, self, most=_MOST_OF_ONE_SHAPE)
+
     def for_one_row(self, rows: RowShapes, found: Traced) -> BlockProgram | None:
         """Return a program for one row; None if that would be one compilation too many."""
         return BlockProgram(self._call, rows, found, 1) if self.count_compilation() else None
@@ -109,11 +151,20 @@ class FixedLengthProgram:
         length: The number of elements that one call computes.
     """
 
-    def __init__(self, call: Call, rows: RowShapes, found: Traced, owner: Compiled) -> None:
+    def __init__(
+        self,
+        call: Call,
+        rows: RowShapes,
+        found: Traced,
+        owner: Compiled,
+        *,
+        most: int | None = None,
+    ) -> None:
         self.found = found
         self._owner = owner
         own = [row for row in rows if row is not None and not row.shared]
-        self.length = _length(own + _computed(found), found)
+        length = _length(own + _computed(found), found)
+        self.length = length if most is None else min(most, length)
         self._program = BlockProgram(call, rows, found, self.length)
         self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
         self._lock = Lock()
@@ -124,11 +175,22 @@ class FixedLengthProgram:
         """Whether it only arranges columns."""
         return not _computed(self.found)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it is compiled, or there is nothing to compile."""
+        return self._may_run
+
     def may_run(self) -> bool:
         """Return True if the program is compiled, or one more compilation is allowed."""
         with self._lock:
             self._may_run = self._may_run or self._owner.count_compilation()
         return self._may_run
+
+    def make_ready(self) -> None:
+        """Compile the program, whatever the number of compilations."""
+        with self._lock:
+            self._program.prepare()
+            self._may_run = True
 
     def run(  # noqa: PLR0913 - keyword-only arguments
         self,

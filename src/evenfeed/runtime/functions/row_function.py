@@ -310,11 +310,20 @@ class RowFunction:
                     raise self._failed(block, len(done), before, error, first) from None
         return joined(done)
 
+    def _singly(self, block: Block) -> Block:
+        """Return the results for elements of a shape that few elements have."""
+        with host_rules(), self._noted():
+            call, joined = self._calls.joining(self.effects, in_lists=False)
+            done = joined(list(map(call, self._calls.elements(block))))
+        self.meter.add_singly(block.length)
+        return done
+
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
         """Return the results of the compiled function; None if this Block must run element by element."""
         assert self._compiled is not None
         turns = Turns(self._drawn, self._kernels.operations)
-        found = on_blocks(self._compiled, self._kernels, block, self.parallel_calls, turns)
+        singly = None if self._recalled else self._singly
+        found = on_blocks(self._compiled, self._kernels, block, self.parallel_calls, turns, singly)
         if found is None:
             return None
         done, failed = found

@@ -70,7 +70,7 @@ def folded(
 
 def _may_fail(found: Traced) -> bool:
     """Return True if an index may be out of range, or an integer may be divided by 0."""
-    return found.indexes or found.divides
+    return found.indexes or found.checks
 
 
 def _static_rows(kernels: Kernels) -> tuple[Row, ...] | None:

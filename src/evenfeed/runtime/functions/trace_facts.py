@@ -6,7 +6,17 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from evenfeed.core.traced.kernel_stages import INDEX_CHECK
+
+# Calls of functions with traces of their own.
+CALLS: Final = ("jit", "pjit")
+
 _READS: Final = ("gather", "dynamic_slice")
+
+
+def is_index_check(equation: Any) -> bool:
+    """Return True if an equation only marks indices, which must be in range."""
+    return equation.primitive.name in CALLS and equation.params["name"] == INDEX_CHECK
 
 
 def _equations(jaxpr: Any) -> Iterator[Any]:

@@ -27,11 +27,8 @@ from evenfeed.core.promotion import NARROWER
 from evenfeed.runtime.functions.arithmetic.column_arithmetic import arithmetic_of
 from evenfeed.runtime.functions.arithmetic.column_program import ColumnArithmetic
 from evenfeed.runtime.functions.program_keys import SharedPrograms, key_of
-from evenfeed.runtime.functions.staging.row_failures import BY_ZERO, OUTSIDE
-from evenfeed.runtime.functions.staging.zero_divisors import (
-    divides_by_numbers,
-    with_zero_divisors,
-)
+from evenfeed.runtime.functions.staging.row_checks import needs_checks, with_checks
+from evenfeed.runtime.functions.staging.row_failures import OUTSIDE
 from evenfeed.runtime.functions.trace_facts import indexing, parts_read, rounds, work_of
 from evenfeed.runtime.functions.trace_texts import comparable, text_of
 from evenfeed.runtime.functions.width_origins import origins_of
@@ -65,10 +62,11 @@ class Traced:
         work: Roughly how many numbers it computes.
         arithmetic: The same computation without JAX, if it is simple enough.
         calls_back: Whether compiled code would call Python, which must see each element exactly once.
-        divides: Whether it divides integers by something that may be 0.
+        checks: Whether it divides integers by something that may be 0, or marks indices that it checks.
         is_exact: Whether another way to compute it, such as NumPy, gives the same to the last bit.
         key: Equal for two traces, also of different functions, if they compute the same; None if that is unknown.
         reads: The parts that it computes with.
+        for_few: The same as `arithmetic` where compiling does not pay; it raises if an index is out of range.
     """
 
     structure: Any
@@ -80,10 +78,11 @@ class Traced:
     work: int = 0
     arithmetic: ColumnArithmetic | None = None
     calls_back: bool = False
-    divides: bool = False
+    checks: bool = False
     key: bytes | None = None
     reads: frozenset[int] = frozenset()
     is_exact: bool = True
+    for_few: ColumnArithmetic | None = None
 
 
 @cache
@@ -166,7 +165,12 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
     kept = iter(dtypes_kept)
     parts = tuple(Row(p.shape, next(kept)) if isinstance(p, Row) else p for p in found.parts)
     indexes, fixed = indexing(closed.jaxpr)
-    arithmetic = None if wider else arithmetic_of(closed, dtypes_kept, shared_count(rows))
+    arithmetic, for_few = (
+        None
+        if wider
+        else arithmetic_of(closed, dtypes_kept, shared_count(rows), avoids_compiling=x)
+        for x in (False, True)
+    )
     return Traced(
         found.structure,
         parts,
@@ -177,10 +181,11 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
         work_of(closed.jaxpr),
         arithmetic,
         bool(closed.effects),
-        divides_by_numbers(closed),
+        needs_checks(closed),
         None if wider or closed.effects else key_of(closed),
         parts_read(closed.jaxpr, [row is not None for row in rows]),
         arithmetic is not None or not rounds(closed.jaxpr),
+        for_few,
     )
 
 
@@ -316,11 +321,17 @@ class BlockProgram:
 
     def start(self, columns: Sequence[Array], held: Sequence[Array] = ()) -> "Started":
         """Start the computation on columns and variables. The first call compiles it, unless it is known."""
+        ready = self._ready or self.prepare()
         fork.check()
         with on_host():
-            if self._ready is None:
-                self._ready = self._shared()
-            return Started(*self._ready(*columns, *held))
+            return Started(*ready(*columns, *held))
+
+    def prepare(self) -> Callable[..., Any]:
+        """Compile the program, unless it is known; one that reads variables is compiled in its first call."""
+        fork.check()
+        with on_host():
+            self._ready = self._shared()
+        return self._ready
 
     def _shared(self) -> Callable[..., Any]:
         """Return the compiled program; that of another function if it computes the same."""
@@ -333,21 +344,21 @@ class BlockProgram:
         return _programs.of(key, lambda: self._run.lower(*specs).compile())
 
     def _unchecked(self, *arrays: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        return [], *self._divided(*arrays)
+        return [], *self._with_checks(*arrays)
 
     def _checked(self, *arrays: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        checked = checkify.checkify(self._divided, errors=checkify.index_checks)
-        error, (zeros, outputs) = checked(*arrays)
+        checked = checkify.checkify(self._with_checks, errors=checkify.index_checks)
+        error, (failures, outputs) = checked(*arrays)
         # Only whether a row failed: the error details would be computed for every row.
         flags = [leaf for leaf in jax.tree.leaves(error) if leaf.dtype == np.bool_]
-        return flags, zeros, outputs
+        return flags, failures, outputs
 
-    def _divided(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
-        """Return whether a divisor is 0, if it may be, and the results."""
-        if not self._found.divides:
+    def _with_checks(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        """Return why a row failed, if it may, and the results."""
+        if not self._found.checks:
             return [], self._body(*arrays)
-        outputs, is_zero = with_zero_divisors(self._body)(*arrays)
-        return [is_zero], outputs
+        outputs, failure = with_checks(self._body)(*arrays)
+        return [failure], outputs
 
     def _body(self, *arrays: Any) -> list[Any]:
         outputs = self._computed(arrays)
@@ -369,13 +380,13 @@ class BlockProgram:
 class Started:
     """A computation in progress."""
 
-    failed: Sequence[Any]
-    zeros: Sequence[Any]
+    outside: Sequence[Any]
+    failures: Sequence[Any]
     outputs: Sequence[Any]
 
     def wait(self) -> tuple[list[Array], Array | None]:
         """Return the computed columns, and which rows failed (None if none can): OUTSIDE or BY_ZERO."""
-        flags = [np.where(flag, OUTSIDE, 0) for flag in self.failed]
-        flags += [np.where(flag, BY_ZERO, 0) for flag in self.zeros]
+        flags = [np.where(flag, OUTSIDE, 0) for flag in self.outside]
+        flags += map(np.asarray, self.failures)
         failed = np.maximum.reduce(flags) if flags else None
         return [np.asarray(output) for output in self.outputs], failed

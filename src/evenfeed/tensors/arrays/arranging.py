@@ -11,9 +11,11 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import ragged_arranging
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axes_of, axis_of
 from evenfeed.tensors.creation import (
     DTypeLike,
@@ -22,7 +24,7 @@ from evenfeed.tensors.creation import (
     static_shape,
     whole_numbers,
 )
-from evenfeed.tensors.device_arrays import held_dtype, is_traced, is_tracing, to_device_array
+from evenfeed.tensors.device_arrays import computed, held_dtype, is_traced, is_tracing
 from evenfeed.tensors.operands import COMPUTABLE, apply, elementwise, rearrange, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_flat_values, for_ragged
 from evenfeed.tensors.shaping import shape
@@ -276,7 +278,7 @@ def reverse_sequence(
         _check_lengths(lengths, tensor.shape[rows], tensor.shape[along])
         turned = jnp.moveaxis(tensor, (rows, along), (0, 1))
         places = jnp.arange(turned.shape[1])
-        mirrored = lengths[:, None] - 1 - places
+        mirrored = checked_index(lengths, turned.shape[1] + 1)[:, None] - 1 - places
         places = jnp.where(mirrored >= 0, mirrored, places)
         places = places.reshape(*places.shape, *(1,) * (turned.ndim - 2))
         return jnp.moveaxis(jnp.take_along_axis(turned, places, axis=1), (0, 1), (rows, along))
@@ -358,8 +360,8 @@ def _axes_of_length_1(tensor: Any) -> tuple[int, ...]:
 
 
 def _as_known(value: Any, out_type: DTypeLike) -> Tensor:
-    """Return a fact about a shape. In a trace it is NumPy's, so that it can be a length of other tensors."""
+    """Return a fact about a shape. In a trace it is on the host, so that it can be a length of other tensors."""
     array = np.asarray(value, dtypes.as_dtype(out_type))
     if is_tracing():
-        return array.astype(held_dtype(array.dtype))
-    return to_device_array(array, "the tensor")
+        return computed_tensor(array.astype(held_dtype(array.dtype)))
+    return computed(array, "the tensor")

@@ -18,6 +18,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_picking
+from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
 from evenfeed.tensors.device_arrays import is_traced
@@ -229,7 +230,8 @@ def unravel_index(indices: object, dims: object, name: str | None = None) -> Ten
     _check_range("unravel_index", indices_of(indices), math.prod(lengths))
 
     def formula(places: Any) -> Any:
-        return jnp.stack(jnp.unravel_index(places, lengths)).astype(places.dtype)
+        inside = checked_index(places, math.prod(lengths))
+        return jnp.stack(jnp.unravel_index(inside, lengths)).astype(places.dtype)
 
     return apply("unravel_index", formula, indices, accepts=INTEGERS)
 
@@ -300,8 +302,10 @@ def _picked(xp: Any, values: Any, at: Any, along: int, shared: int) -> Any:
     if shared:
         pick = partial(_picked, jnp, along=along - 1, shared=shared - 1)
         return jax.vmap(pick)(values, at)
-    where = (*(slice(None),) * along, at)
-    return values[where] if xp is np else values.at[where].get(**_FILLED)
+    if xp is np:
+        return values[(*(slice(None),) * along, at)]
+    where = (*(slice(None),) * along, traced_index(at, values.shape[along]))
+    return values.at[where].get(**_FILLED)
 
 
 def _picked_at(xp: Any, values: Any, at: Any, shared: int) -> Any:
@@ -311,14 +315,31 @@ def _picked_at(xp: Any, values: Any, at: Any, shared: int) -> Any:
         )
     if shared:
         return jax.vmap(lambda one, two: _picked_at(jnp, one, two, shared - 1))(values, at)
-    where = tuple(at[..., axis] for axis in range(at.shape[-1]))
     if xp is np:
+        where = tuple(at[..., axis] for axis in range(at.shape[-1]))
         return np.asarray(values[where], values.dtype)
-    return values.at[where].get(**_FILLED)
+    return _at(values, at).get(**_FILLED)
 
 
 def _at(tensor: Any, places: Any) -> Any:
-    return tensor.at[tuple(places[..., axis] for axis in range(places.shape[-1]))]
+    lengths = tensor.shape[: places.shape[-1]]
+    where = [traced_index(places[..., axis], length) for axis, length in enumerate(lengths)]
+    return tensor.at[tuple(where)]
+
+
+def traced_index(places: Any, length: int) -> Any:
+    """Return indices for JAX, which drops the upper 32 bits: those that are out of range stay so.
+
+    Args:
+        places: The indices.
+        length: The length of the axis. JAX keeps 64 bits for longer ones than 32 bits can hold.
+    """
+    if not is_traced(places):  # they were checked
+        return places
+    places, most = checked_index(places, length), np.iinfo(np.int32).max
+    if places.dtype.name not in ("int64", "uint32", "uint64") or length > most:
+        return places
+    return jnp.minimum(places, most) if places.dtype.kind == "u" else jnp.clip(places, -1, most)
 
 
 def _written(function: str, method: str, tensor: object, indices: object, updates: object) -> Any:

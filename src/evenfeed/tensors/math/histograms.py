@@ -12,6 +12,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_math
+from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
@@ -115,8 +116,10 @@ def confusion_matrix(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
             )
 
     def formula(*heavy: Any) -> Any:
-        is_row = jax.nn.one_hot(rows, count, dtype=dtypes.float32)
-        is_column = jax.nn.one_hot(columns, count, dtype=dtypes.float32)
+        is_row, is_column = (
+            jax.nn.one_hot(checked_index(one, count), count, dtype=dtypes.float32)
+            for one in (rows, columns)
+        )
         each = is_row if not heavy else is_row * heavy[0].astype(dtypes.float32)[:, None]
         return in_dtype(jnp.einsum("nr,nc->rc", each, is_column), dtype)
 

@@ -11,6 +11,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import known_integer
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
@@ -183,7 +184,8 @@ def _of_segments(
     def formula(values: Any) -> Any:
         _check_prefix(function, values, ids)
         flat = values.reshape(-1, *values.shape[ids.ndim :])
-        return reduce(flat, jnp.asarray(ids).reshape(-1), count)
+        each = checked_index(jnp.asarray(ids).reshape(-1), count, may_be_negative=True)
+        return reduce(flat, each, count)
 
     if not is_traced(ids) and ids.size and np.asarray(ids).max() >= count:
         raise InvalidArgumentError(

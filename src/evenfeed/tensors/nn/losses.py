@@ -12,6 +12,7 @@ import numpy as np
 
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
@@ -88,7 +89,7 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> Tensor:
     """Return the cross entropy of the labels, which are class numbers, and the softmax of the logits along the last axis.
 
-    A label that is out of range is an error; in compiled code, its loss is NaN.
+    A label that is out of range is an error; in a compiled step, its loss is NaN.
 
     Examples:
         >>> import evenfeed as tf
@@ -101,7 +102,8 @@ def sparse_softmax_cross_entropy_with_logits(
 
     def formula(x: Any) -> Any:
         _check_classes(classes, x)
-        is_label = classes[..., None] == jnp.arange(x.shape[-1])
+        inside = checked_index(classes, x.shape[-1])
+        is_label = inside[..., None] == jnp.arange(x.shape[-1])
         found = -jnp.sum(jnp.where(is_label, jax.nn.log_softmax(x), 0), axis=-1)
         return jnp.where(jnp.any(is_label, axis=-1), found, jnp.nan).astype(x.dtype)
 

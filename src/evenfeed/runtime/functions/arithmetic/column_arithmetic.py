@@ -13,8 +13,15 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.runtime.functions.arithmetic.column_moves import (
+    check_inside,
+    move_of,
+    picking_of,
+    view_of,
+)
 from evenfeed.runtime.functions.arithmetic.column_operations import (
     apply_of,
+    has_identity,
     joining_of,
     reduction_of,
 )
@@ -29,6 +36,7 @@ from evenfeed.runtime.functions.arithmetic.column_steps import (
     select,
     simplified,
 )
+from evenfeed.runtime.functions.trace_facts import CALLS, is_index_check
 
 _DTYPES: Final = frozenset(map(np.dtype, "?bhilqBHILQfd"))
 
@@ -49,16 +57,20 @@ class _NotSimple(Exception):  # noqa: N818 - control flow, not an error
     """The function does something that this module does not support."""
 
 
-def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> ColumnArithmetic | None:
+def arithmetic_of(
+    closed: Any, dtypes: Sequence[DType], shared: int = 0, *, avoids_compiling: bool = False
+) -> ColumnArithmetic | None:
     """Return the NumPy calls for a traced function; None if it is not simple enough.
 
     Args:
         closed: The closed jaxpr for one element.
         dtypes: The dtypes that the results are cast to.
         shared: The number of trailing arguments that all rows share.
+        avoids_compiling: Whether a compiled program would have too few rows to pay. The function may then have more
+            steps, and raises IndexError if an index is out of range.
     """
     try:
-        return _Reader().read(closed, dtypes, shared)
+        return _Reader(avoids_compiling=avoids_compiling).read(closed, dtypes, shared)
     except _NotSimple:
         return None
 
@@ -67,7 +79,9 @@ def arithmetic_of(closed: Any, dtypes: Sequence[DType], shared: int = 0) -> Colu
 class _Reader:
     """Converts the equations of a jaxpr into steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, avoids_compiling: bool) -> None:
+        self._avoids_compiling = avoids_compiling
+        self._most_steps = _MOST_TRACED if avoids_compiling else _MOST_STEPS
         self._values: list[Any] = []
         self._by_row: set[int] = set()  # the values that differ from row to row
         self._steps: list[ColumnStep] = []
@@ -98,7 +112,7 @@ class _Reader:
     def _few(self, kept: Sequence[int]) -> list[ColumnStep]:
         """Return the steps that the results need."""
         steps = simplified(self._steps, self._values, self._by_row, kept)
-        if sum(step.target in self._kinds for step in steps) > _MOST_STEPS:
+        if sum(step.target in self._kinds for step in steps) > self._most_steps:
             raise _NotSimple
         return steps
 
@@ -110,8 +124,12 @@ class _Reader:
             slots[var] = self._constant(value, var.aval)
         for equation in jaxpr.eqns:
             sources = [self._source(var, slots) for var in equation.invars]
-            if equation.primitive.name in ("jit", "pjit"):
+            if is_index_check(equation):
+                results = [self._checked(sources)]
+            elif equation.primitive.name in CALLS:
                 results = self._body(equation.params["jaxpr"], sources)
+            elif equation.primitive.name == "split":
+                results = self._split(equation, sources[0])
             else:
                 results = [self._result(equation, sources)]
             slots.update(zip(equation.outvars, results, strict=True))
@@ -138,6 +156,8 @@ class _Reader:
 
     def _result(self, equation: Any, sources: Sequence[int]) -> int:
         avals = [var.aval for var in equation.invars]
+        if equation.primitive.name == "iota":
+            return self._numbered(equation.outvars[0].aval, equation.params["dimension"])
         if len(equation.outvars) != 1 or not avals:
             raise _NotSimple  # a debug print, or a count, for example
         result = equation.outvars[0].aval
@@ -150,6 +170,8 @@ class _Reader:
             return self._viewed(equation, sources[0])
         if name == "slice":
             return self._cut(equation, sources[0])
+        if (moved := self._moved(equation, sources, kind)) is not None:
+            return moved
         join = joining_of(name, equation.params, [source in self._by_row for source in sources])
         if join is not None:
             return self._called(join, sources, kind)
@@ -165,9 +187,56 @@ class _Reader:
             raise _NotSimple
         return self._called(apply, sources, kind)
 
+    def _moved(self, equation: Any, sources: Sequence[int], kind: Kind) -> int | None:
+        """Return rows in another order, or numbers that are picked from them; None if this is something else."""
+        name, params = equation.primitive.name, equation.params
+        avals = [var.aval for var in equation.invars]
+        by_row = [source in self._by_row for source in sources]
+        if name == "gather":
+            pick = picking_of(params, avals, by_row)
+            if pick is None or not self._avoids_compiling:
+                raise _NotSimple
+            return self._called(pick, sources, kind)
+        move, view = move_of(name, params, avals), view_of(name, params)
+        apply = move or view
+        if apply is None:
+            return None
+        if not by_row[0] or any(by_row[1:]):
+            raise _NotSimple
+        return self._added(apply, sources) if move is None else self._called(apply, sources, kind)
+
+    def _numbered(self, aval: Any, axis: int) -> int:
+        if aval.dtype not in _DTYPES or prod(aval.shape) > _MOST_BROADCAST:
+            raise _NotSimple
+        shape, dtype = _kind_of(aval)
+        alone = [n if number == axis else 1 for number, n in enumerate(shape)]
+        numbers = np.arange(shape[axis]).astype(dtype).reshape(alone)
+        return self._slot(np.ascontiguousarray(np.broadcast_to(numbers, shape)))
+
+    def _split(self, equation: Any, source: int) -> list[int]:
+        """Return the parts of each row along an axis, as views."""
+        if source not in self._by_row:
+            raise _NotSimple
+        parts: list[int] = []
+        before = (slice(None),) * (equation.params["axis"] + 1)
+        start = 0
+        for size in map(int, equation.params["sizes"]):
+            cut = (*before, slice(start, start + size))
+            parts.append(self._added(partial(_part, cut), [source]))
+            start += size
+        return parts
+
+    def _checked(self, sources: Sequence[int]) -> int:
+        """Return indices that raise if they are out of range."""
+        if not self._avoids_compiling:
+            raise _NotSimple
+        return self._added(check_inside, sources)
+
     def _reduced(self, equation: Any, source: int, kind: Kind) -> int:
         reduce = reduction_of(equation.primitive.name, equation.params["axes"], kind[1])
-        if reduce is None or source not in self._by_row or not prod(equation.invars[0].aval.shape):
+        if reduce is None or source not in self._by_row:
+            raise _NotSimple
+        if not (has_identity(equation.primitive.name) or prod(equation.invars[0].aval.shape)):
             raise _NotSimple
         return self._called(reduce, [source], kind)
 

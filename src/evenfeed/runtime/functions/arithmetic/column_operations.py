@@ -43,6 +43,7 @@ _REDUCTIONS: Final[dict[str, np.ufunc]] = {
     "reduce_max": np.maximum,
     "reduce_min": np.minimum,
     "reduce_or": np.bitwise_or,
+    "reduce_prod": np.multiply,
     "reduce_sum": np.add,
 }
 # A shift by more bits than there are is undefined.
@@ -99,6 +100,11 @@ def reduction_of(name: str, axes: Sequence[int], dtype: DType) -> Apply | None:
     if name not in _REDUCTIONS or dtype.kind == "f":
         return None
     return partial(_reduced, _REDUCTIONS[name], tuple(axis + 1 for axis in axes))
+
+
+def has_identity(name: str) -> bool:
+    """Return True if NumPy reduces no numbers at all to what XLA does."""
+    return _REDUCTIONS[name].identity is not None
 
 
 def _reduced(ufunc: np.ufunc, axes: tuple[int, ...], column: Array) -> Array:

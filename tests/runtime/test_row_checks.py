@@ -6,7 +6,7 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.data import Dataset
-from evenfeed.runtime.functions.staging.zero_divisors import divides_by_numbers, with_zero_divisors
+from evenfeed.runtime.functions.staging.row_checks import needs_checks, with_checks
 
 TEN = np.int64(10)
 DIVISIONS = {
@@ -77,7 +77,7 @@ def test_a_state_is_never_divided_by_0(divide):
 )
 def test_only_divisors_that_may_be_0_are_checked(function, divides):
     given = np.array([4, 5], np.int32)
-    assert divides_by_numbers(jax.make_jaxpr(function)(given, given)) is divides
+    assert needs_checks(jax.make_jaxpr(function)(given, given)) is divides
 
 
 def test_results_do_not_change_with_the_check():
@@ -85,8 +85,8 @@ def test_results_do_not_change_with_the_check():
         return [x // y + jax.numpy.cumsum(x), jax.nn.softmax(x / 7.0), jax.jit(jax.numpy.sort)(y)]
 
     x, y = np.array([7, 8, 9]), np.array([2, 3, 4])
-    outputs, is_zero = jax.jit(with_zero_divisors(function))(x, y)
+    outputs, is_zero = jax.jit(with_checks(function))(x, y)
     for found, expected in zip(outputs, jax.jit(function)(x, y), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert not is_zero
-    assert with_zero_divisors(function)(x, np.array([2, 0, 4]))[1]
+    assert with_checks(function)(x, np.array([2, 0, 4]))[1]
