@@ -30,15 +30,15 @@ from evenfeed.core.promised_shapes import shaped_like
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
+from evenfeed.core.tensor_types import HostTensor, asked_width, host_tensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
-from evenfeed.core.tensor_types import asked_width, host_tensor
 from evenfeed.tensors.device_arrays import (
     asked_dtype,
     computed,
     filled,
     held_dtype,
     remembering,
-    to_device_array,
+    stays_on_host,
 )
 
 Tensor: TypeAlias = "jax.Array | Array"
@@ -300,7 +300,9 @@ def _converted(value: object, asked: DType | None = None) -> Tensor:
     array = to_array(value, asked)
     if array.dtype == dtypes.string:
         return host_tensor(array)
-    return to_device_array(array, "the tensor")
+    if isinstance(value, HostTensor) and array is value and stays_on_host():
+        return value
+    return computed(array.copy() if array is value else array, "the tensor")
 
 
 def _differs(value: "jax.Array | ReadsAsTensor", asked: DType) -> bool:

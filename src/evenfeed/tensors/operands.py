@@ -46,6 +46,7 @@ from evenfeed.tensors.device_arrays import (
     stays_on_host,
     to_device_array,
 )
+from evenfeed.tensors.exact_numbers import exact_arrays, own_tensor, stay_on_host, twin_of
 
 
 @final
@@ -82,6 +83,7 @@ def apply(
     formula: Callable[..., Any],
     *operands: object,
     accepts: Accepted = NUMBERS,
+    host: Callable[..., Any] | None = None,
 ) -> Any:
     """Return what `formula` computes from the operands as JAX arrays.
 
@@ -95,11 +97,18 @@ def apply(
         formula: A function of JAX arrays. It may return a structure of arrays.
         operands: Anything that can become a tensor.
         accepts: The dtypes that the operands may have.
+        host: The same formula of NumPy arrays, for single elements; see `exact_arrays`. It may return NotImplemented.
     """
     if accepts is BOOLS:
         operands = tuple(in_wanted_dtype(operand, dtypes.bool) for operand in operands)
     given = converted_together(operands)
     check_dtypes(function, given, accepts)
+    exact = None if host is None else exact_arrays(given)
+    if host is not None and exact is not None:
+        with np.errstate(all="ignore"):
+            found = _computed(function, host, exact)
+        if found is not NotImplemented:
+            return own_tensor(exact, found)
     on_host = not any(isinstance(operand, jax.Array) for operand in given)
     if on_host and any(operand.size and _is_too_wide(operand) for operand in given):
         with jax.enable_x64(True), jax.ensure_compile_time_eval():
@@ -124,7 +133,11 @@ def _as_fact(found: Any) -> Any:
 
 
 def elementwise(
-    function: str, formula: Callable[..., Any], *operands: object, accepts: Accepted = NUMBERS
+    function: str,
+    formula: Callable[..., Any],
+    *operands: object,
+    accepts: Accepted = NUMBERS,
+    host: Callable[..., Any] | None = None,
 ) -> Any:
     """Like `apply`, for a formula that computes each value of the result from the values at the same place.
 
@@ -133,13 +146,22 @@ def elementwise(
     rows = next((operand for operand in operands if isinstance(operand, RaggedTensor)), None)
     if rows is not None:
         flat = [values_for(rows, operand) for operand in operands]
-        return rows.with_flat_values(elementwise(function, formula, *flat, accepts=accepts))
+        return rows.with_flat_values(
+            elementwise(function, formula, *flat, accepts=accepts, host=host)
+        )
     by_row = traced_rows.called(
         function, partial(elementwise, function, formula, accepts=accepts), operands
     )
     if by_row is not None:
         return by_row
-    found = apply(function, partial(_broadcast, function, formula), *operands, accepts=accepts)
+    twin = host or twin_of(formula)
+    found = apply(
+        function,
+        partial(_broadcast, function, formula),
+        *operands,
+        accepts=accepts,
+        host=None if twin is None else partial(_broadcast, function, twin),
+    )
     return shaped_by(found, *operands)
 
 
@@ -156,29 +178,19 @@ def rearrange(function: str, formula: Callable[..., Any], *operands: object) -> 
     """
     given = converted_together(operands)
     has_text = any(is_text(operand) for operand in given)
-    if not has_text and not _stay_on_host(given):
+    if not has_text and not stay_on_host(given):
         return apply(function, partial(formula, jnp), *given, accepts=ANY)
     arrays = [np.asarray(operand) for operand in given]
     found = _computed(function, partial(formula, np), arrays)
-    tensor = _text_tensor if has_text else partial(_own_tensor, arrays)
+    tensor = _text_tensor if has_text else partial(own_tensor, arrays)
     if isinstance(found, (list, tuple)):
         return type(found)(map(tensor, found))  # pyright: ignore
     return tensor(found)
 
 
-def _stay_on_host(given: Iterable[Any]) -> bool:
-    return stays_on_host() and not any(isinstance(operand, jax.Array) for operand in given)
-
-
 def _text_tensor(found: Any) -> Any:
     """Return a tensor for an array, or for the bytes that NumPy returns instead of text without axes."""
     return host_tensor(np.array(found, dtypes.string) if isinstance(found, bytes) else found)
-
-
-def _own_tensor(operands: list[Array], found: Any) -> Any:
-    """Return a tensor of its own, also for a view of an operand: whoever changes one must not change the other."""
-    is_view = any(np.may_share_memory(found, operand) for operand in operands)
-    return computed_tensor(found.copy() if is_view else found)
 
 
 def shaped_by(found: Any, *operands: object) -> Any:

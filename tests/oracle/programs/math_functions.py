@@ -307,3 +307,19 @@ def _parts(label, dataset):
         f"{label} {name}": (spec, [element[name] for element in elements])
         for name, spec in dataset.element_spec.items()
     }
+
+
+def extremes_of_rows_with_nan(tf, ask):
+    """NaN is the largest and the smallest of values, however many rows are reduced together."""
+    rows = np.ones((3000, 2, 3), np.float32)
+    rows[::2, 1, 2] = np.nan
+    rows[5] = np.inf
+    answers = {}
+    for name in ("reduce_max", "reduce_min"):
+        reduce = getattr(tf, name)
+        data = tf.data.Dataset.from_tensor_slices(rows)
+        answers[f"{name} of all"] = ask(lambda r=reduce: r(tf.constant(rows), [1, 2])[:8])
+        answers[f"{name} in a map"] = ask(
+            lambda r=reduce, d=data: list(d.map(lambda x: r(x, 0)).skip(2).take(4))
+        )
+    return answers

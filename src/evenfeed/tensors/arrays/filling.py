@@ -137,7 +137,10 @@ def sequence_mask(
     def formula(counts: Any) -> Any:
         return in_dtype(jnp.arange(longest) < counts[..., None], dtype)
 
-    return apply("sequence_mask", formula, tensor, accepts=INTEGERS)
+    def host(counts: Any) -> Any:
+        return (np.arange(longest) < counts[..., None]).astype(dtypes.as_dtype(dtype))
+
+    return apply("sequence_mask", formula, tensor, accepts=INTEGERS, host=host)
 
 
 def _filled_like(function: str, number: int, value: object, dtype: DTypeLike | None) -> Any:

@@ -214,8 +214,16 @@ def one_hot(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         found = jnp.where(is_on, high, low)
         return found if dtype is None else in_dtype(found, dtype)
 
+    def host(high: Any, low: Any) -> Any:
+        if isinstance(places, jax.Array):
+            return NotImplemented
+        along = axis_of(places.ndim + 1, -1 if axis is None else axis)
+        numbers = _along(np.arange(count), along, places.ndim + 1)
+        found = np.where(np.expand_dims(places, along) == numbers, high, low)
+        return found if dtype is None else found.astype(dtypes.as_dtype(dtype))
+
     with evaluated_if_known([places]):
-        return apply("one_hot", formula, on, off, accepts=COMPUTABLE)
+        return apply("one_hot", formula, on, off, accepts=COMPUTABLE, host=host)
 
 
 def unravel_index(indices: object, dims: object, name: str | None = None) -> Tensor:

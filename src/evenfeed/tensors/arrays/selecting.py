@@ -7,6 +7,7 @@
 # ruff: noqa: ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -85,7 +86,8 @@ def where(condition: object, x: object = None, y: object = None, name: str | Non
     left, right = converted_together([x, y])
     if is_text(left) or is_text(right):
         return host_tensor(np.where(known(chosen), left, right).astype(dtypes.string))
-    return elementwise("where", _chosen(chosen), left, right, accepts=ANY)
+    host = None if isinstance(chosen, jax.Array) else partial(np.where, np.asarray(chosen))
+    return elementwise("where", _chosen(chosen), left, right, accepts=ANY, host=host)
 
 
 def boolean_mask(

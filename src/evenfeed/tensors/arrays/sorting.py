@@ -8,11 +8,14 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
+from evenfeed.tensors.exact_numbers import exact_order
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply, in_dtype
 
 
@@ -38,7 +41,12 @@ def sort(
     def formula(tensor: Any) -> Any:
         return jnp.sort(tensor, axis=axis_of(tensor.ndim, axis), descending=falls)
 
-    return apply("sort", formula, values, accepts=REALS)
+    def host(tensor: Any) -> Any:
+        along = axis_of(tensor.ndim, axis)
+        order = exact_order(tensor, along, falls=falls)
+        return order if order is NotImplemented else np.take_along_axis(tensor, order, along)
+
+    return apply("sort", formula, values, accepts=REALS, host=host)
 
 
 def argsort(
@@ -61,7 +69,11 @@ def argsort(
         found = jnp.argsort(tensor, axis=axis_of(tensor.ndim, axis), descending=falls)
         return found.astype(dtypes.int32)
 
-    return apply("argsort", formula, values, accepts=REALS)
+    def host(tensor: Any) -> Any:
+        order = exact_order(tensor, axis_of(tensor.ndim, axis), falls=falls)
+        return order if order is NotImplemented else order.astype(dtypes.int32)
+
+    return apply("argsort", formula, values, accepts=REALS, host=host)
 
 
 def top_k(
@@ -89,7 +101,17 @@ def top_k(
         order = jnp.argsort(tensor, axis=-1, descending=True)[..., :count]
         return jnp.sort(tensor, axis=-1, descending=True)[..., :count], in_dtype(order, index_type)
 
-    return TopKV2(*apply("top_k", formula, input, accepts=REALS))
+    def host(tensor: Any) -> Any:
+        if not tensor.ndim or not 0 <= count <= tensor.shape[-1]:
+            return NotImplemented
+        order = exact_order(tensor, -1, falls=True)
+        if order is NotImplemented:
+            return order
+        order = order[..., :count]
+        indices = order.astype(dtypes.as_dtype(index_type))
+        return np.take_along_axis(tensor, order, -1), indices
+
+    return TopKV2(*apply("top_k", formula, input, accepts=REALS, host=host))
 
 
 def in_top_k(targets: object, predictions: object, k: object, name: str | None = None) -> Tensor:

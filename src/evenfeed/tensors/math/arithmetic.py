@@ -16,6 +16,13 @@ from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.creation import DTypeLike, Tensor
 from evenfeed.tensors.device_arrays import is_traced
+from evenfeed.tensors.exact_numbers import (
+    exact_floor_quotient,
+    exact_floor_remainder,
+    exact_quotient,
+    exact_quotient_or_zero,
+    exact_square,
+)
 from evenfeed.tensors.operands import (
     FLOATS,
     REALS,
@@ -85,7 +92,7 @@ def divide(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.divide([1, 2], 4).tolist()
         [0.25, 0.5]
     """
-    return elementwise("divide", _true_quotient, x, y)
+    return elementwise("divide", _true_quotient, x, y, host=exact_quotient)
 
 
 def truediv(x: object, y: object, name: str | None = None) -> Tensor:
@@ -96,7 +103,7 @@ def truediv(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.truediv([1, 2], 4).tolist()
         [0.25, 0.5]
     """
-    return elementwise("truediv", _true_quotient, x, y)
+    return elementwise("truediv", _true_quotient, x, y, host=exact_quotient)
 
 
 def realdiv(x: object, y: object, name: str | None = None) -> Tensor:
@@ -107,7 +114,7 @@ def realdiv(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.realdiv([1.0, 2.0], 4.0).tolist()
         [0.25, 0.5]
     """
-    return elementwise("realdiv", _real_quotient, x, y, accepts=FLOATS)
+    return elementwise("realdiv", _real_quotient, x, y, accepts=FLOATS, host=exact_quotient)
 
 
 def divide_no_nan(x: object, y: object, name: str | None = None) -> Tensor:
@@ -118,7 +125,7 @@ def divide_no_nan(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.math.divide_no_nan([1.0, 2.0], [2.0, 0.0]).tolist()
         [0.5, 0.0]
     """
-    return elementwise("divide_no_nan", _quotient_or_zero, x, y)
+    return elementwise("divide_no_nan", _quotient_or_zero, x, y, host=exact_quotient_or_zero)
 
 
 def multiply_no_nan(x: object, y: object, name: str | None = None) -> Tensor:
@@ -140,7 +147,7 @@ def floordiv(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.math.floordiv([7, -7], 2).tolist()
         [3, -4]
     """
-    return elementwise("floordiv", _floor_quotient, x, y, accepts=REALS)
+    return elementwise("floordiv", _floor_quotient, x, y, accepts=REALS, host=exact_floor_quotient)
 
 
 def floormod(x: object, y: object, name: str | None = None) -> Tensor:
@@ -151,7 +158,9 @@ def floormod(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.math.floormod([7, -7], 3).tolist()
         [1, 2]
     """
-    return elementwise("floormod", _floor_remainder, x, y, accepts=REALS)
+    return elementwise(
+        "floormod", _floor_remainder, x, y, accepts=REALS, host=exact_floor_remainder
+    )
 
 
 def truncatediv(x: object, y: object, name: str | None = None) -> Tensor:
@@ -217,7 +226,7 @@ def squared_difference(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.math.squared_difference([1, 5], 3).tolist()
         [4, 4]
     """
-    return elementwise("squared_difference", _squared_difference, x, y)
+    return elementwise("squared_difference", _squared_difference, x, y, host=exact_square)
 
 
 def xlogy(x: object, y: object, name: str | None = None) -> Tensor:

@@ -8,9 +8,11 @@ import numpy as np
 
 from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jnp
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_values import compared, unlike_shapes
 from evenfeed.tensors.creation import Tensor, convert_together
+from evenfeed.tensors.exact_numbers import stay_on_host
 from evenfeed.tensors.operands import (
     BOOLS,
     REALS,
@@ -146,5 +148,7 @@ def _compared(x: object, y: object, *, equal: bool) -> Any:
         raise unlike_shapes(left.shape, right.shape) from None
     if is_text(left):
         return jnp.asarray(compared(np.asarray(left), right, equal=equal))
+    if stay_on_host([left, right]):
+        return computed_tensor((np.equal if equal else np.not_equal)(left, right))
     with evaluated_if_known([left, right]):
         return jnp.equal(left, right) if equal else jnp.not_equal(left, right)

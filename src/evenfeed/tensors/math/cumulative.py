@@ -9,6 +9,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_math
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor
+from evenfeed.tensors.exact_numbers import exact_sums
 from evenfeed.tensors.operands import NUMBERS, REAL_FLOATS, Accepted, apply, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
@@ -103,7 +104,13 @@ def _accumulated(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         found = _shifted(found, along, neutral) if exclusive else found
         return jnp.flip(found, along) if reverse else found
 
-    return shaped_by(apply(function, formula, value, accepts=accepts), value)
+    def host(tensor: Any) -> Any:
+        if function != "cumsum":
+            return NotImplemented
+        along = axis_of(tensor.ndim, axis)
+        return exact_sums(tensor, along, exclusive=exclusive, reverse=reverse)
+
+    return shaped_by(apply(function, formula, value, accepts=accepts, host=host), value)
 
 
 def _shifted(tensor: Any, axis: int, neutral: Any) -> Any:

@@ -9,6 +9,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.axes import axes_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
+from evenfeed.tensors.exact_numbers import exact_clip
 from evenfeed.tensors.operands import FLOATS, REALS, apply, elementwise, shaped_by
 
 
@@ -22,7 +23,9 @@ def clip_by_value(
         >>> tf.clip_by_value([-1, 5, 9], 0, 6).tolist()
         [0, 5, 6]
     """
-    return elementwise("clip_by_value", _clipped, t, clip_value_min, clip_value_max, accepts=REALS)
+    return elementwise(
+        "clip_by_value", _clipped, t, clip_value_min, clip_value_max, accepts=REALS, host=exact_clip
+    )
 
 
 def clip_by_norm(

@@ -4,7 +4,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from evenfeed.core.lazy_jax import jax, jax_special, jnp
 from evenfeed.core.ragged import ragged_math, ragged_reductions
 from evenfeed.tensors.axes import axes_of, axis_of, count_along
 from evenfeed.tensors.creation import DTypeLike, Tensor
+from evenfeed.tensors.exact_numbers import exact_index, exact_reduction
 from evenfeed.tensors.operands import (
     BOOLS,
     COMPUTABLE,
@@ -285,7 +286,12 @@ def _index_of(
             )
         return in_dtype(find(tensor, axis=along), output_type)
 
-    return apply(function, formula, value, accepts=ORDERED)
+    def host(values: Any) -> Any:
+        along = axis_of(values.ndim, 0 if axis is None else axis)
+        index = exact_index(values, along, largest=function == "argmax")
+        return index if index is NotImplemented else index.astype(dtypes.as_dtype(output_type))
+
+    return apply(function, formula, value, accepts=ORDERED, host=host)
 
 
 def _largest(tensor: Any, axis: int) -> Any:
@@ -310,7 +316,11 @@ def _reduced(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     def formula(tensor: Any) -> Any:
         return reduce(tensor, axis=axes_of(tensor, axis), keepdims=bool(keepdims))
 
-    return apply(function, formula, value, accepts=accepts)
+    def host(values: Any) -> Any:
+        return _EXACTLY[function](values, axes_of(values, axis), bool(keepdims))
+
+    exact = host if function in _EXACTLY else None
+    return apply(function, formula, value, accepts=accepts, host=exact)
 
 
 def _fraction_of_zeros(tensor: Any) -> Any:
@@ -347,7 +357,22 @@ def _extreme(
 ) -> Any:
     empty = count_along(tensor, axis) == 0  # JAX raises for empty input
     initial = extreme_of(tensor.dtype, lowest=lowest) if empty else None
-    return reduce(tensor, axis=axis, keepdims=keepdims, initial=initial)
+    found = reduce(tensor, axis=axis, keepdims=keepdims, initial=initial)
+    if tensor.dtype.kind in "biu":
+        return found
+    # XLA for CPUs loses NaN in the reductions of large tensors (jax 0.10.2).
+    has_nan = jnp.any(jnp.isnan(tensor), axis=axis, keepdims=keepdims)
+    return jnp.where(has_nan, jnp.asarray(jnp.nan, tensor.dtype), found)
+
+
+_EXACTLY: Final = {
+    "reduce_all": exact_reduction(np.all, of_floats=False),
+    "reduce_any": exact_reduction(np.any, of_floats=False),
+    "reduce_max": exact_reduction(np.max, of_floats=True),
+    "reduce_min": exact_reduction(np.min, of_floats=True),
+    "reduce_prod": exact_reduction(np.prod, of_floats=False),
+    "reduce_sum": exact_reduction(np.sum, of_floats=False),
+}
 
 
 def extreme_of(dtype: DType, *, lowest: bool) -> Array:

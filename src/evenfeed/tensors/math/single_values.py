@@ -19,7 +19,7 @@ def abs(x: object, name: str | None = None) -> Tensor:
         >>> tf.abs([-1, 2]).tolist()
         [1, 2]
     """
-    return elementwise("abs", _abs, x)
+    return elementwise("abs", _abs, x, host=np.abs)
 
 
 def negative(x: object, name: str | None = None) -> Tensor:
@@ -151,7 +151,7 @@ def round(x: object, name: str | None = None) -> Tensor:
         >>> tf.round([0.5, 1.5, -2.7]).tolist()
         [0.0, 2.0, -3.0]
     """
-    return elementwise("round", jnp.round, x)
+    return elementwise("round", jnp.round, x, host=np.rint)
 
 
 def rint(x: object, name: str | None = None) -> Tensor:

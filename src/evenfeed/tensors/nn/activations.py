@@ -12,6 +12,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_mapping
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
+from evenfeed.tensors.exact_numbers import exact_positive
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply, elementwise, in_dtype, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
@@ -24,7 +25,7 @@ def relu(features: object, name: str | None = None) -> Tensor:
         >>> tf.nn.relu([-1.0, 2.0]).tolist()
         [0.0, 2.0]
     """
-    return elementwise("relu", _relu, features, accepts=REALS)
+    return elementwise("relu", _relu, features, accepts=REALS, host=exact_positive)
 
 
 def relu6(features: object, name: str | None = None) -> Tensor:
