@@ -4,6 +4,9 @@ from tests.failing import ERROR, failing, outcome, unless
 from tests.saying import error_saying
 
 import evenfeed as tf
+from evenfeed.dataset import plan_of
+from evenfeed.runtime.build import build
+from evenfeed.runtime.run import Run
 
 Dataset = tf.data.Dataset
 
@@ -167,3 +170,40 @@ def test_lengths_that_follow_those_of_elements_are_open_though_a_value_is_refuse
     dataset = rows.flat_map(picky)
     assert dataset.element_spec.shape.as_list() == [None]
     assert [row.tolist() for row in dataset] == [[5, 6, 7], [8]]
+
+
+def test_long_datasets_are_read_in_whole_rounds():
+    long = tf.data.Dataset.range(3).interleave(
+        lambda x: tf.data.Dataset.range(x * 10**6, (x + 1) * 10**6), cycle_length=3, block_length=2
+    )
+    operator = build(plan_of(long), Run(plan_of(long)))
+    first = [operator.read(2) for _ in range(3)]  # opens them
+    assert [block.columns[0].tolist() for block in first] == [
+        [base, base + 1] for base in (0, 10**6, 2 * 10**6)
+    ]
+    numbers = operator.read(61).columns[0].tolist()
+    expected = [
+        base + 2 * turn + place
+        for turn in range(1, 11)
+        for base in (0, 10**6, 2 * 10**6)
+        for place in range(2)
+    ]
+    assert numbers == expected
+
+
+def test_a_failing_element_of_a_long_dataset_keeps_its_turn():
+    def number(y):
+        return y + tf.gather(tf.constant([0], tf.int64), tf.where(y == 10**6 + 3, 1, 0))
+
+    def numbers(x):
+        return tf.data.Dataset.range(x * 10**6, (x + 1) * 10**6).map(number)
+
+    iterator, found = iter(tf.data.Dataset.range(2).interleave(numbers, cycle_length=2)), []
+    for _ in range(12):
+        try:
+            found.append(int(next(iterator)))
+        except tf.errors.InvalidArgumentError:
+            found.append(None)
+    millions = 10**6 + np.array([0, 1, 2, 4, 5])
+    zero, one, two, four, five = millions.tolist()
+    assert found == [0, zero, 1, one, 2, two, 3, None, four, 4, five, 5]

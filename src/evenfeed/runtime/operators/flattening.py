@@ -109,8 +109,8 @@ def _read_inners_in_turn(step: Step[Interleave]) -> Operator:
 class ReadInnersInTurn(OpensInner):
     """Reads a few elements of each of several inner datasets in turn.
 
-    When an inner dataset ends, the next element takes its slot when the turn comes back to it. If all of them read
-    files, whole rounds are read at once, but never more elements than asked for. Datasets that were opened at once
+    When an inner dataset ends, the next element takes its slot when the turn comes back to it. If it is
+    unobservable how they are read, whole rounds are read at once, but never more elements than asked for. Datasets that were opened at once
     are a pool of elements: the turns are only counted, and choose elements of the pool.
     """
 
@@ -259,12 +259,12 @@ class ReadInnersInTurn(OpensInner):
         return concatenated([block for block in blocks if block is not None]).gather(turns)
 
     def _in_round(self) -> list[InnerSlot]:
-        """Return the slots of a round, starting with the current turn; none unless all of them read files."""
+        """Return the slots of a round, starting with the current turn; none unless it is unobservable how they are read."""
         slots = [*self._slots[self._turn :], *self._slots[: self._turn]]
         opened = [slot for slot in slots if isinstance(slot, InnerSlot)]
         free = sum(slot is None for slot in slots) if self._ended else 0
         whole = len(opened) + free == len(slots)
-        return opened if whole and all(slot.reads_files for slot in opened) else []
+        return opened if whole and all(slot.reads_freely for slot in opened) else []
 
     def _fill(self) -> None:
         opened = None if self._ended else self._open_next()

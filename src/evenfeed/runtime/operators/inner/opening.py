@@ -61,12 +61,13 @@ class InnerSlot:
     _failed: Exception | None = None  # the error that `hold` met: the next read raises it
 
     @property
-    def reads_files(self) -> bool:
+    def reads_freely(self) -> bool:
         """True if reading elements early, or twice, is unobservable."""
-        return isinstance(self.inner.operator, ReadFiles)
+        operator = self.inner.operator
+        return isinstance(operator, ReadFiles) or operator.reads_freely
 
     def hold(self, most: int) -> int:
-        """Read ahead from files; return how many elements are ready, 0 if the next one fails or does not exist."""
+        """Read ahead; return how many elements are ready, 0 if the next one fails or does not exist."""
         if self.held is None and self._failed is None:
             self._before_held = self.inner.state()
             try:
