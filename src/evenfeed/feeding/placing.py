@@ -21,6 +21,7 @@ from evenfeed.replicas.array_layouts import component_names
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.values import PerReplica, PerReplicaSpec
 from evenfeed.tensors.creation import is_on_device
+from evenfeed.tensors.device_arrays import narrowed
 
 
 class StepPlacing(ABC):
@@ -193,6 +194,32 @@ def _is_numbers(column: Any) -> bool:
 def step_count(columns: Sequence[Any] | None) -> int:
     """Return the number of steps in columns with a leading axis."""
     return next((len(column) for column in columns or () if column is not None), 0)
+
+
+def fitting_steps(columns: Sequence[Any] | None) -> list[Any] | None:
+    """Return the steps before the first with a value that JAX's dtypes cannot hold; None if that is the first.
+
+    That step is then taken by itself, after those before it have run, and its error is raised there.
+    """
+    if columns is None:
+        return None
+    try:
+        return _narrowed(columns)
+    except InvalidArgumentError:
+        for number in range(step_count(columns)):
+            try:
+                _narrowed(_part(columns, slice(number, number + 1)))
+            except InvalidArgumentError:
+                return _narrowed(_part(columns, slice(number))) if number else None
+        raise
+
+
+def _narrowed(columns: Sequence[Any]) -> list[Any]:
+    return [c if c is None else narrowed(c, "the element") for c in columns]
+
+
+def _part(columns: Sequence[Any], steps: slice) -> list[Any]:
+    return [c if c is None else c[steps] for c in columns]
 
 
 def with_room(column: Array, length: int) -> Array:

@@ -16,7 +16,7 @@ from evenfeed.core.errors import (
 from evenfeed.core.iteration import StepRun
 from evenfeed.feeding.ahead.agreed_runs import AgreedRuns
 from evenfeed.feeding.host_steps import Column, HostSteps
-from evenfeed.feeding.placing import StepPlacing, step_count
+from evenfeed.feeding.placing import StepPlacing, fitting_steps, step_count
 from evenfeed.feeding.step_meters import StepMeter
 from evenfeed.replicas.mesh import X64Setting
 
@@ -192,7 +192,7 @@ class SharedSteps(Prefetching[_Item]):
         self._torn = True  # if it is interrupted
         with self._width.kept():
             try:
-                columns = self.steps.peek(reads or most)
+                columns = fitting_steps(self.steps.peek(reads or most))
             except Exception as raised:  # noqa: BLE001 - raised when the consumer takes the step
                 error = raised
             self._torn = False
