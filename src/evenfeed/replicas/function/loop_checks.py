@@ -23,24 +23,21 @@ _STATEMENTS: Final = (
     ast.Return,
     ast.With,
 )
-_SCOPES: Final = (
-    ast.DictComp,
-    ast.FunctionDef,
-    ast.GeneratorExp,
-    ast.Lambda,
-    ast.ListComp,
-    ast.SetComp,
-)
+_COMPREHENSIONS: Final = (ast.DictComp, ast.GeneratorExp, ast.ListComp, ast.SetComp)
+_SCOPES: Final = (ast.FunctionDef, ast.Lambda, *_COMPREHENSIONS)
 
 
 def stored_names(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that statements set, except inside of inner functions."""
+    """Return the names that statements set, except inside of inner functions. `:=` in a comprehension counts."""
     found: set[str] = set()
     for each in (each for statement in body for each in _walk_here(statement)):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             found.add(each.id)
         elif isinstance(each, ast.FunctionDef):
             found.add(each.name)
+        elif isinstance(each, _COMPREHENSIONS):
+            named = (inner for inner in ast.walk(each) if isinstance(inner, ast.NamedExpr))
+            found |= {inner.target.id for inner in named}
     return found
 
 

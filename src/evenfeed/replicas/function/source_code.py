@@ -15,7 +15,8 @@ def definition_of(function: FunctionType) -> "ast.FunctionDef | None":
     if function.__code__.co_name == "<lambda>":
         return _definition_of_lambda(function)
     try:
-        lines, first = inspect.getsourcelines(function)
+        # Of its code: that of a decorated function is its wrapper, not what `__wrapped__` says.
+        lines, first = inspect.getsourcelines(function.__code__)
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError, IndentationError):
         return None

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
 
@@ -20,7 +20,7 @@ from evenfeed.core.iteration import Iterator, StepRun
 from evenfeed.core.lazy_jax import jax, jax_tree, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function import guarded_calls
-from evenfeed.replicas.function.closures import HOLE, replaced
+from evenfeed.replicas.function.closures import HOLE, closed_over, replaced
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.outputs import is_tensor_leaf
@@ -32,6 +32,7 @@ from evenfeed.replicas.function.step_loops import StepLoop
 from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.mesh import replicas_of
 from evenfeed.replicas.tape import reads
+from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.host_calls import finish_calls
 
 _MOST_LOOPS: Final = 256
@@ -121,10 +122,11 @@ class Body:
         try:
             values = self.carried_tree.unflatten(carried)
             function = replaced(self.template, arrays)
-            guarded_calls.note_globals(function)
+            guarded_calls.note_captured(function)
             following, others = function(number, *values)
             if not _tracing.was_read:
                 raise Unstaged("it reads no element", expected=True)
+            _refuse_closures(jax_tree.tree_leaves(others))
         finally:
             _tracing.step, _tracing.was_read = outer
             guarded_calls.reading.found = None
@@ -189,6 +191,13 @@ class Body:
                 return StepLoop(program, list(range(len(given))), collects=self.collects), dtypes
             given = [_as_after(x, aval) for x, aval in zip(given, after, strict=True)]
         raise Unstaged("a variable of the loop changes its dtype")
+
+
+def _refuse_closures(values: Sequence[Any]) -> None:
+    """Raise Unstaged if a function that the loop leaves behind has a value of the trace."""
+    for each in values:
+        if isinstance(each, FunctionType | MethodType) and closed_over(each, is_traced):
+            raise Unstaged(f"it keeps {each.__name__}, a function of values that it computes")
 
 
 @contextmanager
