@@ -153,8 +153,9 @@ def test_a_value_that_does_not_fit_is_an_error_at_its_step(strategy, large):
     assert any("step 3 of 5" in note for note in error.value.__notes__)
     assert float(total.read_value()) == 6.0  # of the three steps before
     assert sorted(x for part in parts(strategy, next(iterator)) for x in part) == [2, 2]
-    with pytest.raises(tf.errors.InvalidArgumentError, match="does not fit"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not fit") as error:
         train(iter(dataset))
+    assert "in iteration 3 of 5 of the loop." in error.value.__notes__
     assert float(total.read_value()) == 12.0
 
 
@@ -241,8 +242,9 @@ def test_a_loop_meets_the_end_as_one_by_one(strategy):
     iterator = iter(training.dataset)
     found["optional"](iterator, 30)
     assert training.found() == one_by_one(strategy, 11)[1]
-    with pytest.raises(tf.errors.OutOfRangeError, match="The data has ended"):
+    with pytest.raises(tf.errors.OutOfRangeError, match="The data has ended") as error:
         found["plain"](iter(training.dataset), 30)
+    assert error.value.__notes__ == ["in iteration 11 of 30 of the loop."]
     assert int(training.count) == 22
 
 

@@ -1,5 +1,6 @@
 """The numbers of a loop over `tf.range`, which are put on a device only if the loop needs them there."""
 
+from collections.abc import Generator
 from typing import Any, Final, final
 
 import numpy as np
@@ -44,3 +45,29 @@ def counted_range(function: Any, *args: Any, **kwargs: Any) -> Any:
 def all_of(numbers: Any) -> Any:
     """Return the numbers of a loop as a tensor."""
     return numbers.on_device() if isinstance(numbers, CountedRange) else numbers
+
+
+@final
+class LeftIterations:
+    """The iterations of a loop that run as plain Python. Adds to an error in which of them it was raised.
+
+    Args:
+        numbers: Their numbers.
+        done: How many iterations ran before them.
+    """
+
+    def __init__(self, numbers: Any, done: int) -> None:
+        self._numbers = numbers
+        self._done = done
+        self._begun = 0
+
+    def __iter__(self) -> Generator[Any]:
+        for number in self._numbers:
+            self._begun += 1
+            yield number
+
+    def note(self, error: Exception) -> None:
+        """Add the iteration to an error that was raised in it."""
+        if self._begun:
+            every = self._done + len(self._numbers)
+            error.add_note(f"in iteration {self._done + self._begun - 1} of {every} of the loop.")

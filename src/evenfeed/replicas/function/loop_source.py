@@ -5,7 +5,7 @@ Such a loop, in a function that runs as plain Python because it reads an iterato
     def body(number, carried): ...                      # its body, as a function
     done, new = run_loop(body, tf.range(n), carried)    # runs the iterations that can be compiled
     if done: carried, others = new
-    for number in tf.range(n)[done:]: ...               # the loop itself, for what is left
+    for number in tf.range(n)[done:]: ...               # the loop itself, for what is left; its errors are noted
 
 The body is only ever traced. It stays a loop wherever a trace would not do what the loop does: see `loop_checks.py`.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final, cast, final
 
-from evenfeed.replicas.function.counted_ranges import counted_range
+from evenfeed.replicas.function.counted_ranges import LeftIterations, counted_range
 from evenfeed.replicas.function.guarded_calls import GUARDS, GuardedCalls
 from evenfeed.replicas.function.loop_checks import stored_names, why_not_traced
 from evenfeed.replicas.function.source_code import compiled_again, definition_of
@@ -27,6 +27,8 @@ _PREFIX: Final = "_evenfeed_"
 _RUN: Final = f"{_PREFIX}run_loop"
 _RANGE: Final = f"{_PREFIX}range"
 _LEAVE: Final = f"{_PREFIX}leave"
+_LEFT: Final = f"{_PREFIX}left"
+_ERROR: Final = f"{_PREFIX}error"
 
 
 def with_compiled_loops(
@@ -50,7 +52,7 @@ def with_compiled_loops(
 
 
 def _helpers(run: Callable[..., Any]) -> dict[str, Any]:
-    return {_RUN: run, _RANGE: counted_range, _LEAVE: _leave, **GUARDS}
+    return {_RUN: run, _RANGE: counted_range, _LEAVE: _leave, _LEFT: LeftIterations, **GUARDS}
 
 
 def _leave(reason: str = "it leaves the loop") -> None:
@@ -186,9 +188,9 @@ class _Traced(GuardedCalls):
     def visit_For(self, node: ast.For) -> Any:  # noqa: N802 - a name of ast
         """Leave alone what leaves or continues an inner loop."""
         self._depth += 1
-        self.generic_visit(node)
+        found = super().visit_For(node)
         self._depth -= 1
-        return node
+        return found
 
     def visit_Break(self, node: ast.Break) -> Any:  # noqa: N802 - a name of ast
         """Give up the trace."""
@@ -222,12 +224,22 @@ def _replacement(node: ast.For, parts: _Parts, number: int) -> list[ast.stmt]:
             f"{done}, {over}, {new} = {_RUN}({body}, {over}, [{values}], {_has_steps(node)})", node
         ),
         _statement(setting, node),
-        ast.For(node.target, ast.Name(over, ast.Load()), node.body, [], None),
+        _statement(f"{over} = {_LEFT}({over}, {done})", node),
+        _noting(ast.For(node.target, ast.Name(over, ast.Load()), node.body, [], None), over, node),
     ]
     for each in statements:
         ast.copy_location(each, node)
         ast.fix_missing_locations(each)
     return statements
+
+
+def _noting(loop: ast.For, over: str, place: ast.For) -> ast.stmt:
+    """Return a loop whose errors name the iteration."""
+    made = _statement(
+        f"try: pass\nexcept Exception as {_ERROR}:\n {over}.note({_ERROR})\n raise", place
+    )
+    cast("ast.Try", made).body = [loop]
+    return made
 
 
 def _has_steps(node: ast.For) -> bool:

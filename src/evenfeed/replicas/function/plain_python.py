@@ -86,11 +86,14 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
     contexts.here.driving = owner if outer is None else outer
     try:
         result = function(*args, **kwargs)
-    except StopIteration:
-        raise OutOfRangeError(
+    except StopIteration as end:
+        error = OutOfRangeError(
             "The data has ended.",
             fix="loop over the dataset inside the function, or ask get_next_as_optional().has_value().",
-        ) from None
+        )
+        for note in getattr(end, "__notes__", ()):
+            error.add_note(note)
+        raise error from None
     finally:
         contexts.here.driving = outer
     is_outermost = outer is None and contexts.replica_context() is None

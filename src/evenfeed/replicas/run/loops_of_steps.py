@@ -60,7 +60,9 @@ def run_loop(
                 run = iterator.peek_run(len(every) - done)
                 if run is None:
                     break
-                found_run = steps.run(run, every[done:], carried)
+                last = done + run.count - 1
+                with noted(f"while the iterations {done} to {last} of {len(every)} ran."):
+                    found_run = steps.run(run, every[done:], carried)
                 if found_run is None:
                     continue
                 loop, outputs = found_run
