@@ -15,7 +15,7 @@ import evenfeed as tf
 from evenfeed.core.batch_split import HeldRows
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.data import Dataset
-from evenfeed.distribute import InputOptions, MirroredStrategy, global_batches
+from evenfeed.distribute import InputOptions, MeshStrategy, MirroredStrategy, global_batches
 from evenfeed.feeding.meshes.mesh_feeds import LocalFeed
 from evenfeed.replicas.array_layouts import layout_of
 
@@ -113,6 +113,24 @@ def test_the_mesh_may_be_the_current_one(mesh):
     with jax.set_mesh(mesh):
         (step,) = Dataset.range(4).batch(4).distribute(PartitionSpec("data"))
     assert step.sharding.mesh == mesh
+
+
+def test_a_sharding_of_an_abstract_mesh_gets_its_devices_from_the_mesh(mesh):
+    abstract = NamedSharding(mesh.abstract_mesh, PartitionSpec("data"))
+    dataset = Dataset.range(4).batch(4)
+    with pytest.raises(InvalidArgumentError, match="needs a mesh, which says on which devices"):
+        dataset.distribute(abstract)
+    (step,) = dataset.distribute(abstract, mesh=mesh)
+    assert step.sharding == NamedSharding(mesh, PartitionSpec("data"))
+
+
+def test_a_mesh_with_a_device_twice_is_refused():
+    twice = mesh_of((4,), ("data",), [0, 1, 2, 1])
+    for sharding in (NamedSharding(twice, PartitionSpec("data")), PartitionSpec("data")):
+        with pytest.raises(InvalidArgumentError, match="has cpu:1 more than once"):
+            Dataset.range(4).batch(4).distribute(sharding, mesh=twice)
+    with pytest.raises(InvalidArgumentError, match="more than once"):
+        MeshStrategy(twice, "data")
 
 
 def test_it_feeds_a_program_with_in_shardings(mesh):

@@ -14,7 +14,7 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline, paths
-from evenfeed.replicas.device_shards import axes_of, row_axes
+from evenfeed.replicas.device_shards import axes_of, check_devices, row_axes
 from evenfeed.replicas.mesh import Replicas, copied, owned
 from evenfeed.tensors.device_arrays import narrowed
 
@@ -332,7 +332,10 @@ def _for_each(given: Any, structure: Any) -> list[Any]:
 
 def _resolved(given: Any, mesh: Any) -> Any:
     if isinstance(given, jax.sharding.NamedSharding):
-        return given
+        if isinstance(given.mesh, jax.sharding.Mesh):
+            check_devices(given.mesh)
+            return given
+        given = given.spec  # of an abstract mesh, which has no devices
     if not isinstance(given, jax.sharding.PartitionSpec):
         raise TypeError(
             described(
@@ -346,6 +349,7 @@ def _resolved(given: Any, mesh: Any) -> Any:
             f"{given} needs a mesh, which says on which devices its axes are.",
             fix="pass mesh=..., or a NamedSharding(mesh, spec), or call jax.set_mesh(mesh) first.",
         )
+    check_devices(chosen)
     named = [axis for part in given for axis in axes_of(part)]
     if not set(named) <= set(chosen.axis_names) or len(set(named)) < len(named):
         raise InvalidArgumentError(

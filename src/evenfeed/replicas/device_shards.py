@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax
 
 
@@ -26,6 +27,18 @@ def shards(array: "jax.Array") -> tuple[Any, ...]:
         return _on_first_devices(array, device_groups(mesh, axes))
     found = sorted(array.addressable_shards, key=lambda shard: shard.index[0].start or 0)
     return tuple(shard.data for shard in found)
+
+
+def check_devices(mesh: Any) -> None:
+    """Raise InvalidArgumentError if a mesh has a device twice: no array can be put on it."""
+    seen: set[Any] = set()
+    for device in mesh.devices.flat:
+        if device in seen:
+            raise InvalidArgumentError(
+                f"The mesh has {device} more than once.",
+                fix="make the mesh of different devices, from jax.devices().",
+            )
+        seen.add(device)
 
 
 @cache

@@ -13,6 +13,7 @@ from evenfeed.dataset import Dataset
 from evenfeed.feeding.conversation import Topic
 from evenfeed.feeding.input_options import InputContext
 from evenfeed.feeding.meshes.global_batches import batches_from_function, batches_of_processes
+from evenfeed.replicas.device_shards import check_devices
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.session import Session
 from evenfeed.strategy.devices import device_string
@@ -129,6 +130,7 @@ def _check_mesh(mesh: Any) -> None:
             fix="pass axis_types=(jax.sharding.AxisType.Auto,) * "
             f"{len(given.axis_names)} to jax.make_mesh, or make a jax.sharding.Mesh(devices, names).",
         )
+    check_devices(given)
     processes = {device.process_index for device in given.devices.flat}
     missing = set(range(jax.process_count())) - processes
     if missing and len(processes) > 1:
