@@ -60,14 +60,15 @@ def run_loop(
                 run = iterator.peek_run(len(every) - done)
                 if run is None:
                     break
-                last = done + run.count - 1
-                with noted(f"while the iterations {done} to {last} of {len(every)} ran."):
-                    found_run = steps.run(run, every[done:], carried)
+                found_run = steps.run(run, every[done:], carried)
                 if found_run is None:
                     continue
                 loop, outputs = found_run
                 result = loop.program.result(outputs)
                 done, carried = done + run.count, result[0]
+        except Exception as error:
+            error.add_note(f"in the iterations from {done} on, of {len(every)} of the loop.")
+            raise
         except Unstaged as reason:
             steps.refuse()
             if has_steps:
