@@ -60,7 +60,18 @@ def test_other_workers_are_tried(monkeypatch, capsys):
 def test_a_wrong_tf_config_is_wrong(monkeypatch, capsys):
     monkeypatch.setenv("TF_CONFIG", "{")
     (wrong,) = [f for f in findings(capsys, 1) if f["wrong"]]
-    assert wrong["what"].startswith("TF_CONFIG is wrong: ")
+    assert wrong["what"].startswith("TF_CONFIG is wrong: TF_CONFIG is not JSON")
+    assert "\n" not in wrong["what"]
+    assert wrong["fix"].startswith("export TF_CONFIG=")
+
+
+@pytest.mark.parametrize("address", ["localhost", "localhost:", "localhost:x", "localhost:65536"])
+def test_an_address_without_a_port_is_wrong(address, monkeypatch, capsys):
+    for addresses in ([address], ["localhost:0", address]):
+        monkeypatch.setenv("TF_CONFIG", cluster(*addresses))
+        (wrong,) = [f for f in findings(capsys, 1) if f["wrong"]]
+        assert wrong["what"] == f"{address} is not the address of a worker."
+        assert "host:port" in wrong["fix"]
 
 
 def test_too_few_threads_are_a_note(monkeypatch, capsys):

@@ -13,6 +13,10 @@ from evenfeed.command.run_workers import count
 
 _PROGRAM: Final = "evenfeed.demo.train_digits"
 _ON_WORKERS: Final = "evenfeed.demo.lose_a_worker"
+_ON_WORKERS_HELP: Final = """
+on several workers:
+  --workers N      train on N workers of two replicas each, and write a report
+  --kill           kill one of them in the middle; the others go on without losing a row"""
 _REPLICAS: Final = 2  # of each worker
 
 
@@ -30,8 +34,9 @@ def add(commands: Any) -> None:
 
 def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Run the demo: on this machine's devices, or on several workers."""
+    del parser
     if given.kill and (given.workers or 1) < 2:
-        parser.error("--kill needs --workers 2 or more: somebody must go on")
+        given.own.error("--kill needs --workers 2 or more: somebody must go on")
     try:
         program: Any = import_module(_PROGRAM)
     except ModuleNotFoundError as error:
@@ -43,7 +48,13 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
         return 1
     if given.workers is not None:
         return _on_workers(given)
-    if program.main(["evenfeed demo", *given.rest]):
+    try:
+        is_trained = program.main(["evenfeed demo", *given.rest])
+    except SystemExit as end:
+        if not end.code:  # it has printed its help
+            print(_ON_WORKERS_HELP)
+        raise
+    if is_trained:
         print("\nTry next:")
         for what, command in _next_commands(program.__file__):
             print(f"  # {what}\n  {command}")
@@ -52,8 +63,10 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _on_workers(given: argparse.Namespace) -> int:
     """Train on several workers, and go on with those that are left if one is killed."""
-    folder = tempfile.mkdtemp(prefix="evenfeed-demo-")
     killed = ["--kill"] if given.kill else []
+    program: Any = import_module(_ON_WORKERS)
+    program.parsed([f"evenfeed demo --workers {given.workers}", *killed, *given.rest])  # or exits
+    folder = tempfile.mkdtemp(prefix="evenfeed-demo-")
     command = ["-m", _ON_WORKERS, "--folder", folder, *killed, *given.rest]
     restarts = 1 if given.kill else 0
     return launch(

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evenfeed import __version__
 from evenfeed.cluster.resolvers.tf_config import TFConfigClusterResolver
+from evenfeed.command.value_texts import without_place
 from evenfeed.core.lazy import resource, socket, subprocess
 from evenfeed.strategy.xla_threads import threads
 
@@ -23,6 +24,7 @@ found = [[d.platform, d.device_kind, d.id] for d in jax.local_devices()]
 print(json.dumps(found))
 """
 _FEW_FILES: Final = 1024
+_LAST_PORT: Final = 65535
 _CONNECTING: Final = 1.0  # seconds
 _LAUNCHERS: Final = {"SLURM_JOB_ID": "SLURM", "OMPI_COMM_WORLD_SIZE": "MPI"}
 
@@ -164,7 +166,9 @@ def _cluster() -> Iterator[Diagnosis]:
         resolver = TFConfigClusterResolver()
         jobs, task = resolver.cluster_spec().as_dict(), (resolver.task_type, resolver.task_id)
     except (ValueError, TypeError) as error:
-        yield Diagnosis(f"TF_CONFIG is wrong: {error}", "see docs/workers.md.", wrong=True)
+        what, _, fix = without_place(error).partition("\n  fix: ")
+        fix = fix or "see docs/workers.md."
+        yield Diagnosis(f"TF_CONFIG is wrong: {what}", fix, wrong=True)
         return
     yield Diagnosis(f"TF_CONFIG: this is {task[0]} {task[1]} of {jobs}.")
     for job, addresses in jobs.items():
@@ -174,6 +178,9 @@ def _cluster() -> Iterator[Diagnosis]:
 
 def _address(address: str, *, own: bool) -> Diagnosis:
     host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
+        fix = f"write it as host:port, with a port of at most {_LAST_PORT}, in TF_CONFIG on all workers."
+        return Diagnosis(f"{address} is not the address of a worker.", fix, wrong=True)
     if own:
         return _own_port(host, int(port))
     try:

@@ -105,7 +105,8 @@ def by_kind(patterns: Sequence[str]) -> tuple[dict[Kind, list[str]], list[Unknow
     found: dict[Kind, list[str]] = {}
     unknown: list[Unknown] = []
     for pattern in patterns:
-        paths = matching(pattern)
+        # A file may have a name that is a pattern, such as log[1].txt.
+        paths = [pattern] if os.path.lexists(pattern) else matching(pattern)
         if not paths:
             unknown.append(Unknown(pattern, f"{pattern} does not exist.\n  fix: check the path."))
         files = [file for path in paths for file in _kinds_in(path, ())]

@@ -58,7 +58,8 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     elif reports:
         print("\n\n".join(_as_text(report) for report in reports))
     if given.html:
-        Path(given.html).write_text(page_of(reports), encoding="utf-8")
+        page = page_of(reports)
+        Path(given.html).write_text(page, encoding="utf-8", errors="backslashreplace")
     for one in failed:
         print(f"evenfeed inspect: {one}", file=sys.stderr)
     return int(bool(failed))
@@ -66,7 +67,11 @@ def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
 
 def _as_text(report: Report) -> str:
     files = report.paths[0] if len(report.paths) == 1 else f"{len(report.paths):,} files"
-    rows = "rows not counted" if report.rows is None else f"{report.rows:,} rows"
+    rows = (
+        "rows not counted"
+        if report.rows is None
+        else f"{report.rows:,} row{'s' * (report.rows != 1)}"
+    )
     lines = [f"{files}: {report.kind}, {rows}, {_size(report.bytes)}"]
     if report.holds != "a row":
         lines.append(f"Each row is a {report.holds}.")

@@ -9,7 +9,7 @@ from typing import Any, Final
 from evenfeed.command import proposals
 from evenfeed.command.file_kinds import Kind, Unknown, bytes_in
 from evenfeed.command.proposed_reading import Choices, code_of, column_names, opened
-from evenfeed.command.value_texts import Values, summary_of, without_place
+from evenfeed.command.value_texts import Values, picture_in, summary_of, without_place
 from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
@@ -73,7 +73,10 @@ def reports_of(kind: Kind, paths: list[str], shown: int) -> tuple[list[Report], 
         return _apart(kind, paths, shown)
     if report.problem is not None and len(paths) > 1 and kind.format in _TABLES:
         return _apart(kind, paths, shown)  # a later file may have other columns
-    return [report], [] if report.problem is None else [Unknown(paths[0], report.problem)]
+    if report.problem is None:
+        return [report], []
+    named = next((path for path in paths if path in str(report.problem)), paths[0])
+    return [report], [Unknown(named, report.problem)]
 
 
 def _as_text(kind: Kind, paths: list[str], shown: int) -> list[Report]:
@@ -120,7 +123,9 @@ def _looked_at(kind: Kind, paths: list[str], shown: int) -> Report:
             count = _counted(dataset, size)
         except _ERRORS as error:
             problem = without_place(error)
-    notes = list(_notes(kind, choices))
+    if kind.format == "picture" and problem is None:
+        problem = _damaged_pictures(paths, rows)
+    notes = [*_notes(kind, choices), *_notes_on_texts(kind, paths, described)]
     shown_rows = rows[:shown]
     return Report(kind, paths, size, count, holds, described, shown_rows, code, notes, problem)
 
@@ -130,6 +135,24 @@ def _notes(kind: Kind, choices: Choices) -> Iterator[str]:
         yield "There is no header: the first line looks like the others."
     for name, why in choices.left_out.items():
         yield f"Left out: {name} ({why})."
+
+
+def _notes_on_texts(kind: Kind, paths: Sequence[str], features: Sequence[Feature]) -> Iterator[str]:
+    """Say what looks like something else: JSON that is not JSON Lines, and the mark of some editors before a header."""
+    documents = [path for path in paths if re.search(r"\.json(\.gz)?$", path.lower())]
+    if kind.format == "text" and documents:
+        yield (
+            f"{documents[0]} is not JSON Lines, which has an object on each line, "
+            "such as `jq -c '.[]'` makes of a list of objects."
+        )
+    if kind.format == "csv" and any(f.name.startswith(r"\ufeff") for f in features):
+        yield "The name of the first column begins with a byte order mark. Save the file as UTF-8 without BOM."
+
+
+def _damaged_pictures(paths: Sequence[str], rows: Sequence[dict[str, Any]]) -> str | None:
+    """Return which pictures cannot be opened."""
+    damaged = [path for path, row in zip(paths, rows, strict=False) if not picture_in(row[""])]
+    return f"{', '.join(damaged)}: cannot be opened as a picture." if damaged else None
 
 
 def _sampled(

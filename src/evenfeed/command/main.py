@@ -1,6 +1,7 @@
 """The arguments of the `evenfeed` command, and what it does with errors: no traceback for a user's mistake."""
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -23,11 +24,12 @@ Feeds every replica evenly: TensorFlow's tf.data and tf.distribute on JAX, witho
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code: 0, 1 for an error, 2 for wrong arguments, 130 after Ctrl-C."""
+    _print_any_text()
     parser = command_parser()
     given, rest = parser.parse_known_args(arguments)
     given.rest = rest
     if rest and given.name != "demo":  # the demo has arguments of its own
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        given.own.error(f"unrecognized arguments: {' '.join(rest)}")
     try:
         return given.act(given, parser)
     except (
@@ -42,6 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _print_any_text() -> None:
+    """Escape what the terminal cannot print, such as a name with an umlaut where the locale is C."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
 def command_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = argparse.ArgumentParser(
@@ -53,4 +61,6 @@ def command_parser() -> argparse.ArgumentParser:
     )
     for command in (demo, inspect, run_workers, doctor, bench, completion):
         command.add(commands)
+    for own in commands.choices.values():
+        own.set_defaults(own=own)  # whose usage stands above its errors
     return parser

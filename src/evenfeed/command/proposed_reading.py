@@ -168,6 +168,6 @@ def _arrays(path: str) -> Any:
         return dict(np.load(path)) if _is_npz(path) else np.load(path, mmap_mode="r")
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InvalidArgumentError(
-            f"{path} cannot be read: {error}.",
-            fix="save arrays of numbers or text, not of objects.",
+            f"{path} cannot be read: {str(error).rstrip('.')}.",
+            fix="save arrays of numbers or text, not of objects; copy the file again if it is damaged.",
         ) from error

@@ -1,9 +1,12 @@
 """`evenfeed run`: starts a program in several workers on this machine."""
 
 import argparse
-from typing import Any
+import math
+from typing import Any, Final
 
 from evenfeed.cluster.launching import DEFAULT_GRACE_SECONDS, launch
+
+_LAST_PORT: Final = 65535
 
 
 def add(commands: Any) -> None:
@@ -20,7 +23,7 @@ def add(commands: Any) -> None:
     run.add_argument("--replicas", type=count, help="number of logical CPU devices per worker")
     run.add_argument(
         "--grace",
-        type=float,
+        type=_seconds,
         default=DEFAULT_GRACE_SECONDS,
         metavar="SECONDS",
         help=f"time for the other workers to exit if one fails (default: {DEFAULT_GRACE_SECONDS:g})",
@@ -45,36 +48,62 @@ def add(commands: Any) -> None:
     )
     run.add_argument(
         "--dashboard-port",
-        type=int,
+        type=_port,
         metavar="PORT",
         help="the port of that page (default: any that is free)",
+    )
+    run.add_argument(
+        "-m",
+        dest="module",
+        nargs=argparse.REMAINDER,
+        help="run a module and its arguments, as in: python -m package.train --epochs 3",
     )
     run.add_argument(
         "command",
         nargs=argparse.REMAINDER,
         metavar="script.py ...",
-        help="the program and its arguments, or -m and a module",
+        help="the program and its arguments",
     )
     run.set_defaults(act=act)
 
 
 def act(given: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     """Start the workers, and wait for them."""
-    if not given.command:  # Python would wait for a program on stdin.
-        parser.error("missing program; for example: evenfeed run --workers 2 script.py")
+    del parser
+    command = ["-m", *given.module] if given.module else given.command
+    if command[:1] == ["--"]:
+        command = command[1:]
+    if not command:  # Python would wait for a program on stdin.
+        given.own.error("missing program; for example: evenfeed run --workers 2 script.py")
     if given.min_workers is not None and not (
         given.restarts and given.min_workers <= given.workers
     ):
-        parser.error("--min-workers needs --restarts, and must be at most --workers")
+        given.own.error("--min-workers needs --restarts, and must be at most --workers")
     return launch(
-        given.command,
+        command,
         given.workers,
         given.replicas,
         given.grace,
         given.restarts,
         given.min_workers,
-        (given.dashboard_port or 0) if given.dashboard or given.dashboard_port else None,
+        0 if given.dashboard and given.dashboard_port is None else given.dashboard_port,
     )
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be at least 0 seconds, but got {text}")
+    return seconds
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"must be 0 to {_LAST_PORT}, but got {text}")
+    return int(text)
 
 
 def count(text: str) -> int:

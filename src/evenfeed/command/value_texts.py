@@ -31,8 +31,13 @@ def summary_of(values: Values) -> str:
         return ", ".join(str(value) for value in np.unique(every))
     if every.dtype.kind == "c":
         return "complex"
-    low, high = every.min(), every.max()
-    return f"{low:g} to {high:g}" if every.dtype.kind == "f" else f"{low} to {high}"
+    if every.dtype.kind != "f":
+        return f"{every.min()} to {every.max()}"
+    numbers = every[every == every]  # noqa: PLR0124 - NaN is not equal to itself
+    if not len(numbers):
+        return "NaN"
+    nan = ", NaN" if len(numbers) < len(every) else ""
+    return f"{numbers.min():g} to {numbers.max():g}{nan}"
 
 
 def array_of(value: Any) -> Any:

@@ -96,7 +96,7 @@ def main(command: list[str]) -> None:
 
 def parsed(command: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=command[0], description=__doc__)
-    parser.add_argument("--folder", type=Path, required=True, help="for the logs and the report")
+    parser.add_argument("--folder", type=Path, default=Path(), help="for the logs and the report")
     parser.add_argument("--epochs", type=int, default=4, help="default: %(default)s")
     parser.add_argument("--kill", action="store_true", help="kill a worker in the middle")
     given = parser.parse_args(command[1:])
