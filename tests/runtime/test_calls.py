@@ -77,12 +77,20 @@ def test_numbers_that_an_untraced_function_returns_are_what_from_tensors_makes_o
     assert made.tobytes() == expected.tobytes()
 
 
+def encoded(text):
+    """What a tokenizer does with anything but a str."""
+    if not isinstance(text, str):
+        raise TypeError("TextEncodeInput must be Union[TextInputSequence, ...]")
+    return len(text)
+
+
 @pytest.mark.parametrize(
     ("elements", "function", "hint"),
     [
         ({"id": [1], "text": ["a"]}, lambda row: row["txt"], "have the keys 'id', 'text'."),
         (({"x": [1.0]}, [0]), lambda row, _: row["y"], "have the keys 'x'."),
         (["a"], lambda text: re.split("b", text), "text.decode() is a str"),
+        (["a"], encoded, "text.decode() is a str"),
         ({"x": [1.0]}, lambda row: {}["z"], "have the keys 'x'."),
     ],
 )

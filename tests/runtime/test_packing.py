@@ -180,6 +180,10 @@ def test_what_cannot_be_packed_is_refused_when_the_plan_is_built():
         Dataset.range(3).pack(4)
     with pytest.raises(TypeError, match="call unbatch\\(\\) on batches of rows"):
         rows_of(ROWS).batch(2).pack(4)
+    with pytest.raises(TypeError, match="turn the texts into tokens"):
+        Dataset.from_tensor_slices(["a b"]).pack(4)
+    with pytest.raises(TypeError, match="a list is a tuple of its numbers"):
+        Dataset.range(3).map(lambda x: [int(x), 1]).pack(4)
     taken = rows_of(ROWS).map(lambda row: {"a": row, "a_positions": row})
     with pytest.raises(ValueError, match="pack\\(\\) adds 'a_positions' to each element"):
         taken.pack(4)

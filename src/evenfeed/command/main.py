@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any, cast
 
 from evenfeed import __version__
 from evenfeed.command import bench, completion, demo, doctor, inspect, run_workers
@@ -46,8 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_any_text() -> None:
     """Escape what the terminal cannot print, such as a name with an umlaut where the locale is C."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    out: Any = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        out = cast(Any, out)
+        out.reconfigure(errors="backslashreplace")
 
 
 def command_parser() -> argparse.ArgumentParser:

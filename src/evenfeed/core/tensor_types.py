@@ -19,6 +19,7 @@ from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
+from evenfeed.core.text.formatted_text import shown_as_bytes
 from evenfeed.core.text.text_values import appended, compared, encoded
 
 # By identity, because JAX arrays are not hashable. An entry is removed with its tensor.
@@ -297,7 +298,9 @@ class HostText(np.bytes_):
         return host_tensor(np.array(bytes(self), dtypes.string))[key]
 
     __repr__ = bytes.__repr__
-    __str__ = bytes.__str__
+
+    def __str__(self) -> str:
+        return shown_as_bytes(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HostText, (bytes(self),)

@@ -159,10 +159,21 @@ def packable(spec: TypeSpec) -> TensorSpec:
         raise TypeError(
             described(
                 f"pack() needs rows of tokens, which are vectors, but the elements hold {spec}.",
-                fix="call unbatch() on batches of rows, and leave out other parts in a map.",
+                fix=_towards_vectors(spec),
             )
         )
     return found
+
+
+def _towards_vectors(spec: TypeSpec) -> str:
+    if not isinstance(spec, TensorSpec) or spec.shape.rank != 0:
+        return "call unbatch() on batches of rows, and leave out other parts in a map."
+    if spec.dtype == dtypes.string:
+        return "turn the texts into tokens in a map first, and leave out other parts in it."
+    return (
+        "return the tokens of a row as an array, np.array(tokens, np.int32), from the map before: a list is a "
+        "tuple of its numbers. Leave out other parts in it."
+    )
 
 
 def _with_ids(structure: Any, triples: Iterator[Triple]) -> Any:

@@ -1,5 +1,6 @@
 """Calls a user function on one element: packs its arguments, takes its result apart, explains its errors."""
 
+import re
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -94,7 +95,8 @@ class Calling:
         if isinstance(error, KeyError) and keys and error.args[:1] and error.args[0] not in keys:
             return f"The elements have the keys {', '.join(map(repr, keys))}."
         has_text = any(isinstance(s, TensorSpec) and s.dtype == dtypes.string for s in self.specs)
-        if has_text and isinstance(error, TypeError | ValueError) and "str" in str(error):
+        wants_str = re.search("str|text", str(error), re.IGNORECASE)
+        if has_text and isinstance(error, TypeError | ValueError) and wants_str:
             return "Text in a dataset is bytes, as in TensorFlow: text.decode() is a str."
         return None
 
