@@ -8,11 +8,13 @@ Nothing here may refer to a plan or to user code, which may refer to the dataset
 exception is a cache whose elements are datasets.
 """
 
+import weakref
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from time import perf_counter, thread_time
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from types import GeneratorType
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 from evenfeed.core.concurrency.weak_table import WeakTable
 from evenfeed.core.errors import EvenfeedError
@@ -238,10 +240,27 @@ class CallRecord:
         self.joined: object = None
 
 
+@final
+class LastGenerator:
+    """Recognises a generator that the function of `from_generator` returns again, which cannot start over."""
+
+    def __init__(self) -> None:
+        self._last: Callable[[], object] = lambda: None
+
+    def is_again(self, found: Any) -> bool:
+        """Return True if this is the generator of the last call. Other iterables may start over."""
+        if type(found) is not GeneratorType:
+            return False
+        again = self._last() is found
+        self._last = weakref.ref(cast(Any, found))
+        return again
+
+
 _passes: Final = WeakTable[PassCounter]()
 _memories: Final = WeakTable[Memory]()
 _ignored: Final = WeakTable[Ignored]()
 _effects: Final = WeakTable[Effects]()
+_generators: Final = WeakTable[LastGenerator]()
 _calls: Final = WeakTable[CallRecord]()
 
 
@@ -271,6 +290,11 @@ def effects_of(node: FromGenerator | GroupByWindow) -> Effects:
     """Return the side effects of a node's own functions, as far as they are known."""
     known = node.effects if isinstance(node, GroupByWindow) else Effects()
     return _effects.of(node.identity, known.copy)
+
+
+def last_generator_of(node: FromGenerator) -> LastGenerator:
+    """Return what is known of the generator that a node read last."""
+    return _generators.of(node.identity, LastGenerator)
 
 
 def calls_of(function: Identity) -> CallRecord:

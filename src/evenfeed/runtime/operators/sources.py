@@ -1,10 +1,12 @@
 """The sources of plans: ranges and arrays as rows with positions, and the operator for from_generator."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import itemgetter
 from time import perf_counter
+from types import FunctionType
 from typing import Any, Final, TypeAlias, final
 
 import numpy as np
@@ -30,7 +32,7 @@ from evenfeed.runtime.functions.calls import name_of, never_stopping
 from evenfeed.runtime.functions.private_copies import holds_arrays, keeper, kept
 from evenfeed.runtime.functions.reach.purity import chance_noted
 from evenfeed.runtime.functions.results import all_of, column_maker, converted
-from evenfeed.runtime.live_state import effects_of
+from evenfeed.runtime.live_state import effects_of, last_generator_of
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
 from evenfeed.runtime.positions.rows import Rows
@@ -129,6 +131,20 @@ _NOTHING: Final = object()
 Transpose: TypeAlias = Callable[[Sequence[Any]], Parts | None]
 
 
+@final
+class _Started:
+    """Goes on with an iterator. `islice` calls `iter` each time, and some iterators then start over."""
+
+    def __init__(self, iterator: Iterator[Any]) -> None:
+        self._iterator = iterator
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._iterator)
+
+
 @runs(FromGenerator)
 def _pull_elements(step: Step[FromGenerator]) -> Operator:
     return PullElements(step.node)
@@ -215,10 +231,14 @@ class PullElements(Operator):
             # Only __next__ may signal the end with StopIteration.
             with never_stopping(name_of(self._node.generator), self._node.origin):
                 found: Any = self._node.generator(*args)
+            if last_generator_of(self._node).is_again(found):
+                self._warn_of_exhaustion()
             self._iterator = iter(())
             try:
                 with never_stopping(type(found).__name__, self._node.origin):
-                    self._iterator = iter(found)
+                    started: Iterator[Any] = iter(found)
+                    is_python = isinstance(type(started).__iter__, FunctionType)
+                    self._iterator = _Started(started) if is_python else started
             except TypeError:
                 raise InvalidArgumentError(
                     f"generator must return an iterable, but returned {shortened(found)}.",
@@ -226,6 +246,15 @@ class PullElements(Operator):
                     origin=self._node.origin,
                 ) from None
         return self._iterator
+
+    def _warn_of_exhaustion(self) -> None:
+        origin, name = self._node.origin, name_of(self._node.generator)
+        text = (
+            f"{name} returned the same generator as for the pass before. It goes on where that pass stopped, and has no "
+            "elements if it was at the end. Return a new generator from each call: create it in the function."
+        )
+        filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
+        warnings.warn_explicit(text, UserWarning, filename, line)
 
     def _noted(self, error: Exception) -> Exception:
         place = self._passed + len(self._pulled)
