@@ -20,7 +20,7 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.example.example_protos import Where, fixed_value, parsed
-from evenfeed.formats.example.features import Fixed
+from evenfeed.formats.example.features import Fixed, Varying
 from evenfeed.formats.reader import grouped
 
 if TYPE_CHECKING:
@@ -210,27 +210,14 @@ def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
 
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array | Texts], Array]:
     """Return the requested columns of all records, and a mask of odd records, whose rows are not filled in."""
-    keys = [feature.key.encode() for feature in wanted]
-    places = np.empty((len(wanted), len(records)), np.int64)
-    odd = np.empty(len(records), np.bool_)
-    longest = int((records.stops - records.starts).max())
-    example_kernels.find(
-        records.data,
-        records.starts,
-        records.stops,
-        np.frombuffer(b"".join(keys), np.uint8),
-        np.cumsum([len(key) for key in keys], dtype=np.int64),
-        np.array([_LIST_TAGS[feature.dtype] for feature in wanted], np.int64),
-        np.array([feature.count for feature in wanted], np.int64),
-        places,
-        odd,
-        np.empty(longest, np.uint8),
-        np.empty((longest // 8 + 1, 3), np.uint64),
-    )
+    counts = [feature.count for feature in wanted]
+    places, _, odd = places_of(records, wanted, counts)
     columns: list[Array | Texts] = []
     for feature, mine in zip(wanted, places, strict=True):
         missing = mine == example_kernels.MISSING
-        column = _column(records.data, mine, feature)
+        splits = np.arange(len(mine) + 1) * feature.count
+        column = values_at(records.data, mine, splits, feature.dtype)
+        column = column.reshape(len(mine), *feature.shape)
         if missing.any():
             default = feature.default_array
             if default is None:
@@ -242,20 +229,53 @@ def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array | Texts
     return columns, odd
 
 
-def _column(data: Array, places: Positions, wanted: Fixed) -> Array | Texts:
-    rows, shape = len(places), (len(places), *wanted.shape)
-    if wanted.dtype == dtypes.string:
-        starts, stops = np.empty((2, rows, wanted.count), np.int64)
-        example_kernels.find_texts(data, places, starts, stops)
+def places_of(
+    records: Texts, wanted: Sequence[Fixed | Varying], counts: Sequence[int]
+) -> tuple[Array, Array, Array]:
+    """Return where the values of each feature and record start, how many there are, and a mask of odd records.
+
+    Args:
+        records: The records.
+        wanted: The requested features.
+        counts: The number of values of each, or `example_kernels.ANY`.
+    """
+    keys = [feature.key.encode() for feature in wanted]
+    places, sizes = np.empty((2, len(wanted), len(records)), np.int64)
+    odd = np.empty(len(records), np.bool_)
+    longest = int((records.stops - records.starts).max())
+    example_kernels.find(
+        records.data,
+        records.starts,
+        records.stops,
+        np.frombuffer(b"".join(keys), np.uint8),
+        np.cumsum([len(key) for key in keys], dtype=np.int64),
+        np.array([_LIST_TAGS[feature.dtype] for feature in wanted], np.int64),
+        np.array(counts, np.int64),
+        places,
+        sizes,
+        odd,
+        np.empty(1 << (2 * len(wanted)).bit_length(), np.int64),
+        np.empty(longest, np.uint8),
+        np.empty((longest // 8 + 1, 3), np.uint64),
+    )
+    return places, sizes, odd
+
+
+def values_at(data: Array, places: Positions, splits: Positions, dtype: DType) -> Array | Texts:
+    """Return the values of all records as a vector; `splits` says which are of each record."""
+    count = int(splits[-1])
+    if dtype == dtypes.string:
+        starts, stops = np.empty((2, count), np.int64)
+        example_kernels.find_texts(data, places, splits, starts, stops)
         # A copy: a text must not keep the other features of its record in memory.
         held, ends = Texts(data, starts, stops).packed()
-        return Texts(held, ends[:-1].reshape(shape), ends[1:].reshape(shape))
-    out = np.empty((rows, wanted.count), wanted.dtype)
-    if wanted.dtype == dtypes.float32:
-        example_kernels.copy_floats(data, places, out.view(np.uint8))
+        return Texts(held, ends[:-1], ends[1:])
+    out = np.empty(count, dtype)
+    if dtype == dtypes.float32:
+        example_kernels.copy_floats(data, places, splits, out.view(np.uint8))
     else:
-        example_kernels.copy_numbers(data, places, out)
-    return out.reshape(shape)
+        example_kernels.copy_numbers(data, places, splits, out)
+    return out
 
 
 # Fewer examples of one layout are parsed just as fast one by one.

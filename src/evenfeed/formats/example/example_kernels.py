@@ -25,6 +25,8 @@ _NUMBERS: Final = 0x1A
 # Special values of a place or a count.
 MISSING: Final = -1
 _ODD: Final = -2
+# The requested count of a feature with any number of values.
+ANY: Final = -1
 
 # After this many layouts that few records shared, no more are kept.
 _TRIALS: Final = 4
@@ -46,7 +48,9 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     kinds: Positions,
     counts: Positions,
     places: Array,
+    sizes: Array,
     odd: Array,
+    table: Array,
     mask: Array,
     words: Array,
 ) -> None:
@@ -59,14 +63,17 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
         names: The concatenated names of the features.
         name_stops: Where each name ends.
         kinds: The tag byte of each feature's list.
-        counts: The number of values of each feature.
+        counts: The number of values of each feature, or `ANY`.
         places: Output: for each feature and record, where its values start, or `MISSING`.
+        sizes: Output: for each feature and record, the number of its values; 0 if it is missing.
         odd: Output: whether each record is odd.
+        table: Room for the features by the hashes of their names: a power of two, and more than there are features.
         mask: Room for the mask of a record.
         words: Room for the layout of a record: the place, the bits and the mask of each word.
     """
     # The record whose layout is kept, the number of its words, and how many layouts may still be tried.
     known, size, trials = -1, 0, _TRIALS
+    _fill_table(names, name_stops, table)
     for row in range(len(stops)):
         start, stop = starts[_U64(row)], stops[_U64(row)]
         odd[_U64(row)] = False
@@ -77,12 +84,16 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             for feature in range(len(kinds)):
                 place = places[_U64(feature), _U64(known)]
                 places[_U64(feature), _U64(row)] = place if place == MISSING else place + moved
+                sizes[_U64(feature), _U64(row)] = sizes[_U64(feature), _U64(known)]
             continue
         for feature in range(len(kinds)):
             places[_U64(feature), _U64(row)] = MISSING
+            sizes[_U64(feature), _U64(row)] = 0
         if start < stop:
             first, last = _field(data, start, stop, _FIRST, True)
-            good = _found(data, first, last, names, name_stops, kinds, counts, places, row)
+            good = _found(
+                data, first, last, names, name_stops, kinds, counts, places, sizes, table, row
+            )
             odd[_U64(row)] = not good
             if good and trials and row and _same_length(starts, stops, row):
                 known, trials = row, trials - 1
@@ -158,43 +169,45 @@ def _word(data: Array, at: int) -> int:
 
 
 @compiled
-def copy_floats(data: Array, places: Positions, out: Array) -> None:
-    """Copy the floats of all records that have them, byte by byte."""
+def copy_floats(data: Array, places: Positions, splits: Positions, out: Array) -> None:
+    """Copy the floats of all records that have them, byte by byte; `splits` says where in `out`, in floats."""
     for row in range(len(places)):
-        at = places[row]
+        at, to = places[row], 4 * splits[row]
         if at >= 0:
-            for byte in range(out.shape[1]):
-                out[_U64(row), _U64(byte)] = data[_U64(at + byte)]
+            for byte in range(4 * splits[row + 1] - to):
+                out[_U64(to + byte)] = data[_U64(at + byte)]
 
 
 @compiled
-def copy_numbers(data: Array, places: Positions, out: Array) -> None:
+def copy_numbers(data: Array, places: Positions, splits: Positions, out: Array) -> None:
     """Decode the varints of all records that have them: seven bits per byte, lowest first."""
     for row in range(len(places)):
         at = places[row]
         if at >= 0:
-            for column in range(out.shape[1]):
+            for to in range(splits[row], splits[row + 1]):
                 number, shift = _U64(0), _U64(0)
                 while data[_U64(at)] >= 0x80:
                     number |= (_U64(data[_U64(at)]) & _U64(0x7F)) << shift
                     shift += _U64(7)
                     at += 1
-                out[_U64(row), _U64(column)] = np.int64(number | _U64(data[_U64(at)]) << shift)
+                out[_U64(to)] = np.int64(number | _U64(data[_U64(at)]) << shift)
                 at += 1
 
 
 @compiled
-def find_texts(data: Array, places: Positions, starts: Array, stops: Array) -> None:
+def find_texts(
+    data: Array, places: Positions, splits: Positions, starts: Positions, stops: Positions
+) -> None:
     """Write the start and end of each string; an empty range for records without them."""
     for row in range(len(places)):
         at = places[row]
-        for column in range(starts.shape[1]):
+        for to in range(splits[row], splits[row + 1]):
             start, stop = 0, 0
             if at >= 0:
                 start, at = _field(data, at, len(data), _TEXTS, False)
                 stop = at
-            starts[row, column] = start
-            stops[row, column] = stop
+            starts[to] = start
+            stops[to] = stop
 
 
 @compiled
@@ -207,6 +220,8 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     kinds: Positions,
     counts: Positions,
     places: Array,
+    sizes: Array,
+    table: Array,
     row: int,
 ) -> bool:
     """Write the places of the requested features of one record; return False if the record is odd."""
@@ -217,8 +232,8 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
         value, stop = _field(data, key_stop, at, _SECOND, True)
         if value < 0:
             return False
-        # Most records have the features in the same order.
-        feature = _named(data, key, key_stop, names, name_stops, feature + 1)
+        # Many records have the features in the order in which they are requested.
+        feature = _named(data, key, key_stop, names, name_stops, feature + 1, table)
         begin, count = _values(data, value, stop)
         if min(feature, count) == _ODD:
             return False
@@ -226,33 +241,73 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             if places[_U64(feature), _U64(row)] != MISSING:
                 return False
             if count != MISSING:
-                if data[_U64(value)] != kinds[_U64(feature)] or count != counts[_U64(feature)]:
+                if data[_U64(value)] != kinds[_U64(feature)]:
+                    return False
+                if count != counts[_U64(feature)] != ANY:
                     return False
                 places[_U64(feature), _U64(row)] = begin
+                sizes[_U64(feature), _U64(row)] = count
     return at >= 0 and at == end
 
 
 @compiled
 def _named(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
-    data: Array, at: int, stop: int, names: Array, name_stops: Positions, guess: int
+    data: Array, at: int, stop: int, names: Array, name_stops: Positions, guess: int, table: Array
 ) -> int:
-    """Return the feature with this name, searching from `guess` on."""
-    feature = guess
-    for _ in range(len(name_stops)):
-        if feature >= len(name_stops):
-            feature = 0
-        start = name_stops[_U64(feature - 1)] if feature else 0
-        if name_stops[_U64(feature)] - start == stop - at:
-            same = 0
-            while at + same < stop and data[_U64(at + same)] == names[_U64(start + same)]:
-                same += 1
-            if at + same == stop:
-                return feature
-        feature += 1
+    """Return the feature with this name, trying `guess` first."""
+    if guess < len(name_stops) and _is_name(data, at, stop, names, name_stops, guess):
+        return guess
+    place = _hash(data, at, stop)
+    while True:
+        place &= _U64(len(table) - 1)
+        feature = table[place]
+        if feature == MISSING:
+            break
+        if _is_name(data, at, stop, names, name_stops, feature):
+            return feature
+        place += _U64(1)
     for place in range(at, stop):
         if data[_U64(place)] >= 0x80:
             return _ODD  # protobuf must check that it is valid UTF-8
     return MISSING
+
+
+@compiled
+def _is_name(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
+    data: Array, at: int, stop: int, names: Array, name_stops: Positions, feature: int
+) -> bool:
+    start = name_stops[_U64(feature - 1)] if feature else 0
+    if name_stops[_U64(feature)] - start != stop - at:
+        return False
+    same = 0
+    while at + same < stop and data[_U64(at + same)] == names[_U64(start + same)]:
+        same += 1
+    return at + same == stop
+
+
+@compiled
+def _fill_table(names: Array, name_stops: Positions, table: Array) -> None:
+    """Put each feature at the hash of its name, or at the next place that is free."""
+    for place in range(len(table)):
+        table[_U64(place)] = MISSING
+    start = 0
+    for feature in range(len(name_stops)):
+        stop = name_stops[_U64(feature)]
+        place = _hash(names, start, stop) & _U64(len(table) - 1)
+        while table[place] != MISSING:
+            place = (place + _U64(1)) & _U64(len(table) - 1)
+        table[place] = feature
+        start = stop
+
+
+@compiled
+def _hash(data: Array, at: int, stop: int) -> int:
+    """Return a hash of bytes; its low bits are mixed best."""
+    found = _U64(stop - at)
+    for place in range(at, stop):
+        found = (found ^ _U64(data[_U64(place)])) * _U64(0x9E3779B97F4A7C15)
+        found ^= found >> _U64(32)
+    return found
 
 
 @compiled

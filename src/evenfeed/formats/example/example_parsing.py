@@ -19,6 +19,7 @@ from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.traced.kernel_stages import Kernel, results_of
 from evenfeed.formats.example.example_batches import fixed_columns
+from evenfeed.formats.example.example_lists import Lists, is_plain, lists_of
 from evenfeed.formats.example.example_protos import (
     Where,
     fixed_value,
@@ -113,7 +114,7 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
         assert results is not None
         return dict(zip([feature.key for feature in wanted], results, strict=True))
     records = records_of(serialized, single=single)
-    found = columns_of(records.ravel().tolist(), wanted)
+    found = columns_of(Texts.of(records.ravel().tolist()), wanted)
     if single or records.ndim == 0:
         return _tensors_of({w.key: first_of(found[w.key]) for w in wanted}, wanted, [])
     return _tensors_of({w.key: found[w.key] for w in wanted}, wanted, _lengths_of(serialized))
@@ -152,23 +153,37 @@ class ExampleKernel(Kernel):
         return [array.reshape(*column.shape, *array.shape[1:]) for array in found]
 
 
-def columns_of(records: list[bytes], wanted: Sequence[Wanted]) -> dict[str, Any]:
+def columns_of(records: Texts, wanted: Sequence[Wanted]) -> dict[str, Any]:
     """Return each feature of all records."""
     fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
-    arrays = map(np.asarray, fixed_columns(Texts.of(records), fixed) if fixed else [])
+    arrays = map(np.asarray, fixed_columns(records, fixed) if fixed else [])
     found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
-    if len(fixed) < len(wanted):
-        examples = [parsed("Example", record, row).features for row, record in enumerate(records)]
-        found |= {w.key: varying_column(examples, w) for w in wanted if not isinstance(w, Fixed)}
+    plain = [feature for feature in wanted if is_plain(feature)]
+    lists = lists_of(records, plain) if plain else []
+    if lists is not None:
+        found |= {w.key: _column_of(held, w) for held, w in zip(lists, plain, strict=True)}
+    rest = [feature for feature in wanted if feature.key not in found]
+    if rest:
+        examples = [
+            parsed("Example", record, row).features for row, record in enumerate(records.tolist())
+        ]
+        found |= {w.key: varying_column(examples, w) for w in rest}
     return found
 
 
-def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged | Placed) -> Any:
+def _column_of(held: Lists, wanted: Wanted) -> Any:
+    if isinstance(wanted, Ragged):
+        return held.ragged(wanted)
+    return held.padded(wanted) if isinstance(wanted, Sequenced) else held.sparse()
+
+
+def varying_column(features: Sequence[Any], wanted: Wanted) -> Any:
     """Return a variable-length feature of all records, given their Features messages."""
     if isinstance(wanted, Ragged):
         return ragged_column(features, wanted)
     if isinstance(wanted, Placed):
         return placed_column(features, wanted)
+    assert not isinstance(wanted, Fixed)
     held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)
@@ -177,12 +192,8 @@ def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged
 
 def sparse_rows(parts: Sequence[Array], dtype: DType) -> SparseTensor:
     """Return rows of different lengths as a sparse tensor."""
-    lengths = np.array(list(map(len, parts)), np.int64)
-    rows = np.repeat(np.arange(len(parts)), lengths)
-    columns = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    values = np.concatenate([np.empty(0, dtype), *parts])
-    shape = np.array([len(parts), lengths.max(initial=0)])
-    return SparseTensor(np.stack([rows, columns], axis=1), values, shape)
+    splits = np.cumsum([0, *map(len, parts)])
+    return Lists(np.concatenate([np.empty(0, dtype), *parts]), splits).sparse()
 
 
 def first_of(value: Any) -> Any:
