@@ -5,7 +5,7 @@ import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.example import example_lists
-from evenfeed.formats.example.example_lists import lists_of
+from evenfeed.formats.example.example_lists import at_once
 from evenfeed.formats.example.features import wanted_of
 
 T = tf.train
@@ -79,7 +79,7 @@ def outcome_one_by_one(records, wanted):
 
 def test_features_of_any_number_at_once_are_those_one_by_one():
     records = [*examples(300), b"", example()]
-    assert lists_of(Texts.of(records), wanted_of(WANTED)) is not None
+    assert at_once(Texts.of(records), wanted_of(WANTED)) is not None
     assert outcome(records, WANTED) == outcome_one_by_one(records, WANTED)
 
 
@@ -103,7 +103,7 @@ def test_an_unusual_encoding_costs_only_its_own_record_time(kind, monkeypatch):
         "parsed",
         lambda *given: (parsed_alone.append(given[-1]), by_protobuf(*given))[1],
     )
-    assert lists_of(Texts.of(records), wanted_of(WANTED)) is not None
+    assert at_once(Texts.of(records), wanted_of(WANTED)) is not None
     odd = {row for row in range(300) if not row % 5} | {300, 301}  # "äh" must be valid UTF-8
     assert set(parsed_alone) <= odd
     assert 300 in parsed_alone

@@ -18,6 +18,8 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike
+from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.tensor_types import StandIn
 from evenfeed.core.traced.kernel_stages import Computed, RowKernel, Stage, results_of
@@ -209,8 +211,29 @@ class RaggedHandle(Handle):
         return RaggedTensor
 
 
+@final
+class SparseHandle(Handle):
+    """A placeholder for a sparse tensor, which may be passed on. It is one for `isinstance`, too.
+
+    Everything else needs its value, so the function then runs per element.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._refuse()  # no AttributeError: `hasattr` would be False
+
+    @property
+    def __class__(self) -> type:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return SparseTensor
+
+
 def handle_of(index: int, stage: Stage | None, spec: TypeSpec) -> Handle:
     """Return the placeholder for a part."""
+    if isinstance(spec, SparseTensorSpec):
+        return SparseHandle(index, stage, spec)
     kind = RaggedHandle if isinstance(spec, RaggedTensorSpec) else Handle
     return kind(index, stage, spec)
 

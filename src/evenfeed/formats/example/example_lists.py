@@ -4,9 +4,9 @@ An odd record (see `example_kernels`) is written again by protobuf with the requ
 What is still odd does not match the request: code that parses record by record finds it, and raises.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, final
 
 import numpy as np
 
@@ -17,7 +17,13 @@ from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.text.numba_loops import is_worth_it
 from evenfeed.core.text.text_columns import Texts, joined
 from evenfeed.formats.example.example_batches import places_of, values_at
-from evenfeed.formats.example.example_protos import message_class, parsed
+from evenfeed.formats.example.example_protos import (
+    Where,
+    message_class,
+    parsed,
+    sequenced_value,
+    varying_value,
+)
 from evenfeed.formats.example.features import Ragged, Sequenced, Varying, Wanted
 
 if TYPE_CHECKING:
@@ -43,6 +49,13 @@ class Lists:
     def lengths(self) -> Positions:
         """The number of values of each record."""
         return np.diff(self.splits)
+
+    def parts(self, rows: int) -> Iterator["Lists"]:
+        """Yield the values of `rows` records at a time."""
+        values = np.asarray(self.values)
+        for first in range(0, len(self.splits) - 1, rows):
+            splits = self.splits[first : first + rows + 1]
+            yield Lists(values[splits[0] : splits[-1]], splits - splits[0])
 
     def sparse(self) -> SparseTensor:
         """Return a matrix with one row per record."""
@@ -77,17 +90,37 @@ def is_plain(wanted: Wanted) -> TypeGuard[Plain]:
     return isinstance(wanted, Varying | Sequenced) or plain_rows
 
 
-def lists_of(records: Texts, wanted: Sequence[Plain]) -> list[Lists] | None:
-    """Return the values of plain features of all records.
+def batch_of(held: Lists, wanted: Plain) -> Any:
+    """Return what `parse_example` gives for a feature: a sparse tensor, a ragged one or an array."""
+    if isinstance(wanted, Ragged):
+        return held.ragged(wanted)
+    return held.padded(wanted) if isinstance(wanted, Sequenced) else held.sparse()
 
-    Returns:
-        None if records do not match the request, or are too few for compiled loops.
+
+def single_of(held: Lists, wanted: Plain) -> Any:
+    """Return what `parse_single_example` gives for a feature of the only record."""
+    values = np.asarray(held.values)
+    if not isinstance(wanted, Varying):
+        return values
+    shape = np.array([len(values)], np.int64)
+    return SparseTensor(np.arange(len(values))[:, None], values, shape)
+
+
+def lists_of(records: Texts, wanted: Sequence[Plain]) -> list[Lists]:
+    """Return the values of features of all records.
 
     Raises:
-        InvalidArgumentError: A record is not a valid Example.
+        InvalidArgumentError: A record is not a valid Example, or does not match the request.
     """
-    if not is_worth_it(len(records)):
-        return None
+    found = at_once(records, wanted) if is_worth_it(len(records)) else None
+    if found is not None:
+        return found
+    examples = [parsed("Example", record, row).features for row, record in enumerate(records)]
+    return [_one_by_one(examples, one) for one in wanted]
+
+
+def at_once(records: Texts, wanted: Sequence[Plain]) -> list[Lists] | None:
+    """Return the values of features of all records, by compiled loops; None if records do not match the request."""
     asked = [_values_of(one) for one in wanted]
     keys = {one.key: one for one in asked}
     if any(keys[one.key].dtype != one.dtype for one in asked):
@@ -98,6 +131,19 @@ def lists_of(records: Texts, wanted: Sequence[Plain]) -> list[Lists] | None:
     by_key = dict(zip(keys, found, strict=True))
     lists = [_grouped(by_key[of.key], one) for of, one in zip(asked, wanted, strict=True)]
     return None if None in lists else [one for one in lists if one is not None]
+
+
+def _one_by_one(examples: Sequence[Any], wanted: Plain) -> Lists:
+    held = [
+        (one.feature.get(_values_of(wanted).key), Where(row)) for row, one in enumerate(examples)
+    ]
+    if isinstance(wanted, Sequenced):
+        parts = [sequenced_value(*one, wanted) for one in held]
+        empty = np.empty((0, *wanted.shape), wanted.dtype)
+    else:
+        parts = [varying_value(*one, _values_of(wanted)) for one in held]
+        empty = np.empty(0, _values_of(wanted).dtype)
+    return Lists(np.concatenate([empty, *parts]), np.cumsum([0, *map(len, parts)]))
 
 
 def _values_of(wanted: Plain) -> Varying:

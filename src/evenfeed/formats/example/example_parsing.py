@@ -1,12 +1,11 @@
 """Parsing serialized examples and sequence examples: `tf.io.parse_example` and `tf.io.parse_sequence_example`."""
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -14,12 +13,12 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.promised_shapes import promise, promise_of
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
-from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.text.text_columns import Texts
-from evenfeed.core.traced.kernel_stages import Kernel, results_of
+from evenfeed.core.traced.kernel_stages import results_of
 from evenfeed.formats.example.example_batches import fixed_columns
-from evenfeed.formats.example.example_lists import Lists, is_plain, lists_of
+from evenfeed.formats.example.example_columns import FixedKernel, ListsKernel
+from evenfeed.formats.example.example_lists import Lists, batch_of, is_plain, lists_of
 from evenfeed.formats.example.example_protos import (
     Where,
     fixed_value,
@@ -47,7 +46,8 @@ def parse_single_example(
 ) -> dict[str, Any]:
     """Parse one serialized `tf.train.Example`.
 
-    In `Dataset.map` it parses many examples at a time if all features are `FixedLenFeature`.
+    In `Dataset.map` it parses many examples at a time, unless a feature depends on others: a `SparseFeature`, or a
+    `RaggedFeature` with partitions.
 
     Args:
         serialized: The bytes of the example.
@@ -107,12 +107,7 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
                 )
             )
     if isinstance(serialized, Handle):
-        fixed = tuple(feature for feature in wanted if isinstance(feature, Fixed))
-        if len(fixed) < len(wanted):
-            raise TypeError("Features of different lengths are parsed one by one.")
-        results = results_of(ExampleKernel(fixed, single), serialized)
-        assert results is not None
-        return dict(zip([feature.key for feature in wanted], results, strict=True))
+        return _parts_of(serialized, wanted, single=single)
     records = records_of(serialized, single=single)
     found = columns_of(Texts.of(records.ravel().tolist()), wanted)
     if single or records.ndim == 0:
@@ -120,70 +115,46 @@ def _parse(serialized: Any, wanted: tuple[Wanted, ...], *, single: bool) -> dict
     return _tensors_of({w.key: found[w.key] for w in wanted}, wanted, _lengths_of(serialized))
 
 
-@final
-class ExampleKernel(Kernel):
-    """Parses a whole column of examples: one per element, or a vector of them."""
-
-    def __init__(self, wanted: tuple[Fixed, ...], single: bool) -> None:
-        self._asked = wanted, single
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ExampleKernel) and self._asked == other._asked
-
-    def __hash__(self) -> int:
-        return hash(self._asked)
-
-    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
-        wanted, single = self._asked
-        shape = given[0].shape
-        if shape.rank is None or shape.rank > 1 - single:
-            # Only rejects the kernel: parsing without it raises a better error.
-            raise TypeError("The text has too many dimensions.")
-        return [TensorSpec([*shape, *feature.shape], feature.dtype) for feature in wanted]
-
-    def run(self, *columns: Column) -> list[Column]:
-        column = columns[0]
-        if isinstance(column, list | RaggedTensor) or column is None:
-            raise TypeError("The elements have different numbers of examples.")
-        wanted, _ = self._asked
-        records = column.ravel()
-        if not isinstance(records, Texts):
-            records = Texts.of(records.tolist())
-        found = fixed_columns(records, wanted)
-        return [array.reshape(*column.shape, *array.shape[1:]) for array in found]
+def _parts_of(serialized: Handle, wanted: tuple[Wanted, ...], *, single: bool) -> dict[str, Any]:
+    """Return the placeholders of features, in a trace."""
+    fixed = tuple(feature for feature in wanted if isinstance(feature, Fixed))
+    plain = tuple(feature for feature in wanted if is_plain(feature))
+    if len(fixed) + len(plain) < len(wanted):
+        raise TypeError("Features whose values depend on other features are parsed one by one.")
+    found: dict[str, Any] = {}
+    for features, kernel in (
+        (fixed, FixedKernel(fixed, single)),
+        (plain, ListsKernel(plain, single)),
+    ):
+        if features:
+            results = results_of(kernel, serialized)
+            assert results is not None
+            found |= {of.key: part for of, part in zip(features, results, strict=True)}
+    return {feature.key: found[feature.key] for feature in wanted}
 
 
 def columns_of(records: Texts, wanted: Sequence[Wanted]) -> dict[str, Any]:
     """Return each feature of all records."""
     fixed = [feature for feature in wanted if isinstance(feature, Fixed)]
+    plain = [feature for feature in wanted if is_plain(feature)]
+    rest = [feature for feature in wanted if isinstance(feature, Placed | Ragged)]
+    rest = [feature for feature in rest if not is_plain(feature)]
     arrays = map(np.asarray, fixed_columns(records, fixed) if fixed else [])
     found: dict[str, Any] = {f.key: array for f, array in zip(fixed, arrays, strict=True)}
-    plain = [feature for feature in wanted if is_plain(feature)]
     lists = lists_of(records, plain) if plain else []
-    if lists is not None:
-        found |= {w.key: _column_of(held, w) for held, w in zip(lists, plain, strict=True)}
-    rest = [feature for feature in wanted if feature.key not in found]
+    found |= {w.key: batch_of(held, w) for held, w in zip(lists, plain, strict=True)}
     if rest:
-        examples = [
-            parsed("Example", record, row).features for row, record in enumerate(records.tolist())
-        ]
+        examples = [parsed("Example", record, row).features for row, record in enumerate(records)]
         found |= {w.key: varying_column(examples, w) for w in rest}
     return found
 
 
-def _column_of(held: Lists, wanted: Wanted) -> Any:
-    if isinstance(wanted, Ragged):
-        return held.ragged(wanted)
-    return held.padded(wanted) if isinstance(wanted, Sequenced) else held.sparse()
-
-
-def varying_column(features: Sequence[Any], wanted: Wanted) -> Any:
+def varying_column(features: Sequence[Any], wanted: Varying | Sequenced | Ragged | Placed) -> Any:
     """Return a variable-length feature of all records, given their Features messages."""
     if isinstance(wanted, Ragged):
         return ragged_column(features, wanted)
     if isinstance(wanted, Placed):
         return placed_column(features, wanted)
-    assert not isinstance(wanted, Fixed)
     held = [(one.feature.get(wanted.key), Where(row)) for row, one in enumerate(features)]
     if isinstance(wanted, Varying):
         return sparse_rows([varying_value(*one, wanted) for one in held], wanted.dtype)

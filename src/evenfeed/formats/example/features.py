@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import numpy as np
@@ -186,7 +187,7 @@ class Fixed:
     @property
     def count(self) -> int:
         """The number of values."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
     @property
     def default_array(self) -> Array | None:
@@ -219,7 +220,7 @@ class Sequenced:
     @property
     def count(self) -> int:
         """The number of values of one array."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return prod(self.shape)
 
 
 @final
