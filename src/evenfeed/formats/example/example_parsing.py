@@ -1,6 +1,7 @@
 """Parsing serialized examples and sequence examples: `tf.io.parse_example` and `tf.io.parse_sequence_example`."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from evenfeed.formats.example.example_columns import FixedKernel, ListsKernel
 from evenfeed.formats.example.example_lists import Lists, batch_of, is_plain, lists_of
 from evenfeed.formats.example.example_protos import (
     Where,
+    array_of,
     fixed_value,
+    lists_of_steps,
     padded,
     parsed,
     sequenced_value,
@@ -347,16 +350,21 @@ def _in_context(contexts: Sequence[Any], wanted: Wanted) -> Any:
 
 def _sparse_steps(records: Sequence[Any], wanted: Varying) -> SparseTensor:
     """Return a variable-length feature list of all records as a SparseTensor of (record, step, value)."""
-    indices: list[tuple[int, int, int]] = []
+    lists = [lists_of_steps(steps or (), row, wanted) for row, steps in enumerate(records)]
+    counts = np.array(list(map(len, lists)), np.int64)
+    sizes = np.array([len(values) for steps in lists for values in steps], np.int64)
     values: list[Any] = []
-    longest = widest = 0
-    for row, steps in enumerate(records):
-        for step, feature in enumerate(steps or ()):
-            found = varying_value(feature, Where(row, step), wanted).tolist()
-            indices += [(row, step, place) for place in range(len(found))]
-            values += found
-            longest, widest = max(longest, step + 1), max(widest, len(found))
-    held = np.empty(len(values), wanted.dtype)
-    held[:] = values
-    shape = np.array([len(records), longest, widest])
-    return SparseTensor(np.array(indices, np.int64).reshape(-1, 3), held, shape)
+    for held in chain.from_iterable(lists):
+        values += held
+    indices = np.empty((len(values), 3), np.int64)
+    indices[:, 0] = np.repeat(np.repeat(np.arange(len(lists)), counts), sizes)
+    indices[:, 1] = np.repeat(_counted(counts), sizes)
+    indices[:, 2] = _counted(sizes)
+    shape = np.array([len(lists), counts.max(initial=0), sizes.max(initial=0)])
+    return SparseTensor(indices, array_of(values, wanted.dtype), shape)
+
+
+def _counted(lengths: Array) -> Array:
+    """Return the numbers from 0 up to each length, one after another."""
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)

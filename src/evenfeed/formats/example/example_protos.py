@@ -191,6 +191,12 @@ def parsed(kind: str, record: bytes, number: int) -> Any:
 
 def values_of(feature: Any, where: Where, wanted: Fixed | Varying | Sequenced) -> Array | None:
     """Return the values of a Feature message; None if it is missing."""
+    values = _list_of(feature, where, wanted)
+    return None if values is None else array_of(list(values), wanted.dtype)
+
+
+def _list_of(feature: Any, where: Where, wanted: Fixed | Varying | Sequenced) -> Any:
+    """Return the list of values in a Feature message; None if it is missing."""
     held: str | None = None if feature is None else feature.WhichOneof("kind")
     if held is None:
         return None
@@ -200,7 +206,7 @@ def values_of(feature: Any, where: Where, wanted: Fixed | Varying | Sequenced) -
             f"{dtypes.name_of(wanted.dtype)} was requested. Data types don't match.",
             fix="pass the dtype that was written.",
         )
-    return array_of(list(getattr(feature, held).value), wanted.dtype)
+    return getattr(feature, held).value
 
 
 def array_of(values: Sequence[Any], dtype: DType) -> Array:
@@ -258,8 +264,22 @@ def steps_of(features: Iterable[Any] | None, where: Where, wanted: Sequenced) ->
             )
         return np.empty((0, *wanted.shape), wanted.dtype)
     one = Fixed(wanted.key, wanted.dtype, wanted.shape, None)
-    steps = [fixed_value(f, Where(where.record, i), one) for i, f in enumerate(features)]
-    return np.stack(steps) if steps else np.empty((0, *wanted.shape), wanted.dtype)
+    values: list[Any] = []  # one array of all steps: an array for each takes most of the time
+    count = 0
+    for feature in features:
+        step = Where(where.record, count)
+        held = _list_of(feature, step, one)
+        if held is None or len(held) != one.count:
+            fixed_value(feature, step, one)  # raises
+        values += held or ()
+        count += 1
+    return array_of(values, wanted.dtype).reshape(count, *wanted.shape)
+
+
+def lists_of_steps(features: Iterable[Any], record: int, wanted: Varying) -> list[Any]:
+    """Return the values of each step of a feature list."""
+    steps = enumerate(features)
+    return [_list_of(feature, Where(record, step), wanted) or () for step, feature in steps]
 
 
 def padded(parts: Sequence[Array], wanted: Sequenced) -> Array:
