@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,19 +12,28 @@ from evenfeed.core.lazy_jax import jax, jax_extend_core
 
 def apart_from_context_mesh() -> AbstractContextManager[Any]:
     """Return a context manager in which no mesh of `jax.set_mesh` is set. During a trace it changes nothing."""
-    if jax.sharding.get_abstract_mesh().empty or _is_tracing():
+    if _current_mesh()().empty or _is_tracing():
         return nullcontext()
     return jax.set_mesh(jax.sharding.Mesh(np.empty((), object), ()))
 
 
 def run_apart(program: Callable[..., Any]) -> Callable[..., Any]:
     """Return a program that runs outside of the mesh of `jax.set_mesh`."""
+    current_mesh = _current_mesh()
 
     def run(*arrays: Any) -> Any:
+        if current_mesh().empty:
+            return program(*arrays)
         with apart_from_context_mesh():
             return program(*arrays)
 
     return run
+
+
+@cache
+def _current_mesh() -> Any:
+    # Cached, because the lazy module would look up jax.sharding at each call.
+    return jax.sharding.get_abstract_mesh
 
 
 def _is_tracing() -> bool:

@@ -4,6 +4,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final, TypeAlias, final
 
 from evenfeed.core.lazy_jax import jax, jax_tree
@@ -295,6 +296,22 @@ def agree(values: Sequence[PerReplica]) -> bool:
 # The pytree metadata of a PerReplica: the number of parts, whether they are one array, whether they are scalars,
 # and, if other workers have some, the replicas and the shapes of all parts.
 _Kind: TypeAlias = tuple[int, bool, bool, Replicas | None, Shapes | None]
+
+
+# The array of a value and its metadata, each None if not known yet: `opened` finds them, but it is a call of Python.
+array_and_kind: Final = attrgetter("_array", "_kind")
+
+
+def batch_kind(replicas: Replicas, *, lifted: bool = False) -> _Kind:
+    """Return the metadata of per-replica values that are one array of a batch, for `per_replica_of`."""
+    _register()
+    register_state(PerReplica)
+    return replicas.count, True, lifted, None, None
+
+
+def per_replica_of(kind: _Kind, array: "jax.Array") -> PerReplica:
+    """Return one of the values of a kind, without finding out again what its array says about them."""
+    return _closed(kind, (array,))
 
 
 # Compiled steps make their results with this function, because it is faster than `__init__`.

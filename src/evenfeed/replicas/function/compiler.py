@@ -34,7 +34,7 @@ from evenfeed.replicas.function.retracing import Retraces
 from evenfeed.replicas.function.staging import Creates, Incomplete, InContextMesh, Unstaged
 from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.regrouping import leaves_of
-from evenfeed.replicas.values import PerReplica, agree
+from evenfeed.replicas.values import PerReplica, agree, array_and_kind
 from evenfeed.tensors.creation import convert_to_tensor
 
 _VALUES: Any = (
@@ -131,9 +131,11 @@ class Compiler:
         for arg in opened(args, kinds):
             array: Any = arg
             if type(arg) is PerReplica:
-                parts, kind = arg.opened()
+                array, kind = array_and_kind(arg)
+                if kind is None:
+                    parts, kind = arg.opened()
+                    array = parts[0] if len(parts) == 1 else None
                 kinds.append(kind)
-                array = parts[0] if len(parts) == 1 else None
             if type(array) is not array_type:
                 return None
             kinds.append(array.aval)

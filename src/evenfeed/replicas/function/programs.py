@@ -103,8 +103,9 @@ class Program:
             self.consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self.uses) == len(tensors)
-        quick = self._is_simple and self._session is None and not self._draws
-        self._is_quick = quick and self._shape_check is None
+        self._holds = [(v.hold, self.replicas and not hasattr(v, "replicas")) for v in self.writes]
+        slow = self._session or self._draws or self._shape_check
+        self._is_quick = self._is_simple and not slow
 
     # --- tracing ---------------------------------------------------------------------------
 
@@ -294,9 +295,8 @@ class Program:
             return
         if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
             raise ValueError(assigned_inside(self.writes[0].name))
-        for variable, array in zip(self.writes, arrays, strict=True):
-            alone = self.replicas is not None and not hasattr(variable, "replicas")
-            variable.hold(array.addressable_data(0) if alone else array)
+        for (hold, alone), array in zip(self._holds, arrays, strict=True):
+            hold(array.addressable_data(0) if alone else array)
 
     def result(self, outputs: list[Any]) -> Any:
         if self._takes_out and not is_traced(outputs[0]):
