@@ -19,7 +19,7 @@ from evenfeed.feeding.composite_rows import CompositeRows, stays_on_host
 from evenfeed.feeding.host_steps import Column, Pieces, cut
 from evenfeed.replicas.array_layouts import component_names
 from evenfeed.replicas.mesh import Replicas
-from evenfeed.replicas.values import PerReplica, PerReplicaSpec
+from evenfeed.replicas.values import PerReplica, PerReplicaSpec, batch_kind, per_replica_of
 from evenfeed.tensors.creation import is_on_device
 from evenfeed.tensors.device_arrays import narrowed
 
@@ -94,6 +94,7 @@ class Placing(StepPlacing):
         self._value = self._single if replicas.is_lone else self._one_for_each
         self._convert = convert
         self._is_lone = replicas.is_lone and self.has_runs
+        self._kind = batch_kind(replicas)
         specs: list[TypeSpec] = flatten(structure, DATA)
         self._are_scalars = [isinstance(s, TensorSpec) and s.shape.rank == 0 for s in specs]
 
@@ -159,8 +160,7 @@ class Placing(StepPlacing):
             column = [column]  # the element of a single replica
         if not isinstance(column, list):
             if self._is_sharded:
-                array = self._replicas.put_sharded(column, what)
-                return PerReplica(array=array, count=self._own)
+                return per_replica_of(self._kind, self._replicas.put_sharded(column, what))
             return self._per_replica(cut(column, self._own), what, are_alike=True)
         alike = _all_alike(column) if isinstance(column, Pieces) else _are_alike(column)
         return self._per_replica(column, what, are_alike=alike)
@@ -170,7 +170,7 @@ class Placing(StepPlacing):
         replicas = self._replicas
         if self._fetch and are_alike and not stays_on_host(pieces[0]):
             array = replicas.put_pieces(pieces, what)
-            return PerReplica(array=array, count=replicas.count, lifted=pieces[0].ndim == 0)
+            return per_replica_of(batch_kind(replicas, lifted=pieces[0].ndim == 0), array)
         own = self._pieces(pieces, what)
         if not replicas.spans:
             return PerReplica(own)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import lcm, prod
 from typing import Any, TypeAlias, final
 
@@ -14,8 +14,9 @@ from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, outline, paths
+from evenfeed.replicas.block_copies import BlockCopies, copied
 from evenfeed.replicas.device_shards import axes_of, check_devices, row_axes
-from evenfeed.replicas.mesh import Replicas, copied, owned
+from evenfeed.replicas.mesh import Replicas, owned
 from evenfeed.tensors.device_arrays import narrowed
 
 # Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.
@@ -87,7 +88,12 @@ class ArrayLayout:
         part = self._part(component, rows.shape[1:])
         shape = (length, *self.row_shape(component, rows))
         check_divides(name, shape[1:], sharding)
-        return copied(shape, sharding, partial(self.block, rows, length, part))
+        block = partial(self.block, rows, length, part)
+        return self._copies[component](shape, rows.dtype, block)
+
+    @cached_property
+    def _copies(self) -> tuple[BlockCopies, ...]:
+        return tuple(map(BlockCopies, self.shardings))
 
     def row_shape(self, component: int, own: Array, first: int = 1) -> tuple[int, ...]:
         """Return the shape of a whole row, given an array of rows, or of parts of rows. Rows begin at dimension `first`."""
@@ -126,7 +132,11 @@ class ArrayLayout:
 
     def put_valid(self, own: Array, length: int) -> "jax.Array":
         """Make the array with a bool for each row, given those of this process."""
-        return copied((length,), self.valid, partial(self.block, own, length, None))
+        return self._valid_copies((length,), own.dtype, partial(self.block, own, length, None))
+
+    @cached_property
+    def _valid_copies(self) -> BlockCopies:
+        return BlockCopies(self.valid)
 
 
 @final

@@ -13,11 +13,11 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.replicas.block_copies import BlockCopies, copied
 from evenfeed.replicas.device_shards import device_groups, row_axes
 from evenfeed.replicas.inner_axes import vectorized
 from evenfeed.replicas.session import Session
 from evenfeed.replicas.small_copies import SmallCopies
-from evenfeed.replicas.transfers import transfers_allowed
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
 
 _AXIS: Final = "replica"
@@ -254,7 +254,11 @@ class Replicas:
     def put_sharded(self, batch: Array, what: str) -> "jax.Array":
         """Copy each replica's rows of a batch to its device, as one sharded array."""
         rows = owned(narrowed(batch, what))
-        return copied(rows.shape, self.sharding, rows.__getitem__)
+        return self._batch_copies(rows.shape, rows.dtype, rows.__getitem__)
+
+    @cached_property
+    def _batch_copies(self) -> BlockCopies:
+        return BlockCopies(self.sharding)
 
     def put_steps(self, steps: Array, what: str) -> "jax.Array | Array":
         """Copy each replica's rows of several steps to its device, as one array whose first axis is the steps.
@@ -288,13 +292,17 @@ class Replicas:
         def piece(index: Any) -> Array:
             return rows[self.own.index((index[0].start or 0) // size)]
 
-        return copied((size * self.count, *rows[0].shape[1:]), self.sharding, piece)
+        return self._batch_copies((size * self.count, *rows[0].shape[1:]), rows[0].dtype, piece)
 
     def put_each(self, pieces: Sequence[Array], what: str) -> list[Any]:
         """Copy one piece to each replica's device, even during a trace."""
         mine = [owned(narrowed(piece, what)) for piece in pieces]
-        pairs = zip(mine, self._local_shardings, strict=True)
-        return [copied(piece.shape, there, lambda _, whole=piece: whole) for piece, there in pairs]
+        pairs = zip(mine, self._local_copies, strict=True)
+        return [copy(x.shape, x.dtype, lambda _, whole=x: whole) for x, copy in pairs]
+
+    @cached_property
+    def _local_copies(self) -> tuple[BlockCopies, ...]:
+        return tuple(map(BlockCopies, self._local_shardings))
 
     def everywhere(self, array: Any) -> "jax.Array":
         """Replicate an array on all devices. Returns the array itself if it already is replicated."""
@@ -380,15 +388,6 @@ def replicas_of(array: Any) -> Replicas | None:
     if axes not in known:
         axes = next(reversed(known))
     return known[axes]() or Replicas(mesh, axes)
-
-
-def copied(
-    shape: tuple[int, ...], there: "jax.sharding.Sharding", rows: Callable[[Any], Array]
-) -> "jax.Array":
-    """Make an array whose blocks a function returns, given their indices."""
-    # Faster than jax.device_put for small batches, and not traced inside a user's jit.
-    with transfers_allowed():
-        return jax.make_array_from_callback(shape, there, rows)
 
 
 def owned(array: Array) -> Array:

@@ -12,7 +12,7 @@ from evenfeed.feeding.host_steps import Column, length_of
 from evenfeed.feeding.meshes.held_steps import check_rows, own_valid
 from evenfeed.feeding.placing import StepPlacing, with_room
 from evenfeed.replicas.array_layouts import ArrayLayout
-from evenfeed.replicas.values import PerReplica
+from evenfeed.replicas.values import batch_kind, per_replica_of
 
 
 @final
@@ -99,5 +99,5 @@ class ArrayPlacing(StepPlacing):
 
     def _value(self, array: Any) -> Any:
         replicas = self._layout.replicas
-        value = array if replicas is None else PerReplica(array=array, count=replicas.count)
+        value = array if replicas is None else per_replica_of(batch_kind(replicas), array)
         return value if self._convert is None else self._convert(value)

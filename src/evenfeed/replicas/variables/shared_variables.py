@@ -8,11 +8,11 @@ import numpy as np
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.block_copies import copied
 from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.collectives.from_first import copies_of_chief
 from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.device_shards import assembled, locally_held
-from evenfeed.replicas.mesh import copied
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation
 from evenfeed.replicas.replica_context import Replica
