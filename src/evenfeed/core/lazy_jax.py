@@ -1,8 +1,8 @@
 """JAX as lazily imported modules, and what evenfeed adds to JAX's arrays.
 
 Once JAX is loaded, its arrays get TensorFlow's `numpy()`, `read_value()`, `get_shape()`, `set_shape()` and `ref()`, those that were
-read from a variable with a key get `assign`, and all accept lists in arithmetic, as TensorFlow's tensors do:
-`x - [0.5, 0.4, 0.3]`. The module also records which line started JAX's
+read from a variable with a key get `assign`, all accept lists in arithmetic, as TensorFlow's tensors do:
+`x - [0.5, 0.4, 0.3]`, and `x[5]` raises if there is no row 5. The module also records which line started JAX's
 backend.
 """
 
@@ -19,6 +19,7 @@ from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
 from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.errors import check_divisor
+from evenfeed.core.known_indices import check_key
 from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
@@ -42,12 +43,14 @@ _EITHER_WAY: Final = [
     "xor",
 ]
 _COMPARISONS: Final = ["eq", "ne", "lt", "le", "gt", "ge"]
+_KEYS_OF_INTEGERS: Final = (int, tuple, np.int32, np.int64)
 
 
 def let_arrays_meet_lists() -> None:
     """Let JAX arrays accept lists in arithmetic. A list gets the dtype that a Python number would get.
 
-    Also raise if integers are divided by a 0 that is known; JAX returns some number.
+    Also raise if integers are divided by a 0 that is known, or an index that is known is out of bounds; JAX returns
+    some number, or another row.
 
     JAX rejects lists because they are slow, so a function with a short list of constants could not be traced. In a
     version of JAX with other classes, lists stay rejected.
@@ -60,6 +63,18 @@ def let_arrays_meet_lists() -> None:
             if own is not None:
                 own = _checking_divisors(own) if name in ("floordiv", "mod") else own
                 setattr(arrays, f"__{name}__", _taking_lists(own))
+        if arrays is not None:
+            arrays.__getitem__ = _checking_indices(arrays.__getitem__)
+
+
+def _checking_indices(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    @functools.wraps(own)
+    def operator(self: Any, key: Any) -> Any:
+        if type(key) in _KEYS_OF_INTEGERS:
+            check_key(key, self.shape)
+        return own(self, key)
+
+    return operator
 
 
 def _checking_divisors(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

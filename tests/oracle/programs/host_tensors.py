@@ -159,3 +159,27 @@ def features_of_tensors(tf, ask):
             "parsed": (parsed,),
         },
     )
+
+
+def places_that_do_not_exist(tf, ask):
+    matrix = tf.constant([[1, 2, 3], [4, 5, 6]])
+    keys = {
+        "below": (-3,),
+        "above": (2,),
+        "in the second axis": (0, 3),
+        "behind a slice": (slice(None), 3),
+        "behind an ellipsis": (..., 3),
+        "before an ellipsis": (2, ...),
+        "behind a new axis": (None, 2),
+        "too many": (0, 0, 0),
+        "the last": (-2, -3),
+        "a slice": (slice(5, 9), 2),
+        "around an ellipsis": (1, ..., 2),
+    }
+    answers = {}
+    for label, key in keys.items():
+        answers[label] = ask(lambda key=key: matrix[key].numpy().tolist())
+        answers[f"{label} in a function"] = ask(
+            lambda key=key: tf.function(lambda x: x[key])(matrix).numpy().tolist()
+        )
+    return answers

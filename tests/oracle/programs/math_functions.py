@@ -248,6 +248,8 @@ def several(tf, ask):
     return {
         "add_n": ask(tf.add_n, [[1, 2], [3, 4], [5, 6]]),
         "add_n one": ask(tf.add_n, [[1, 2]]),
+        "add_n of a tensor": ask(lambda: tf.add_n(tf.constant([[1, 2], [3, 4]]))),
+        "accumulate_n of a tensor": ask(lambda: tf.math.accumulate_n(tf.constant([[1, 2]]))),
         "add_n none": ask(tf.add_n, []),
         "add_n unlike": ask(tf.add_n, [[1, 2], [3]]),
         "accumulate_n": ask(tf.math.accumulate_n, [[1.0], [2.0]]),

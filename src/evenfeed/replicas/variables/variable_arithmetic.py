@@ -2,12 +2,11 @@
 
 # Python's operators have no precise types.
 import operator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from evenfeed.core.conversion import is_tensor, shortened
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jnp
 from evenfeed.tensors.creation import convert_together
 
@@ -106,9 +105,7 @@ class Operators:
         return ~self.value()
 
     def __getitem__(self, key: Any) -> Any:
-        value = self.value()
-        _check_key(key, value.shape)
-        return value[key.value() if isinstance(key, Operators) else key]
+        return self.value()[key.value() if isinstance(key, Operators) else key]
 
     def __len__(self) -> int:
         return len(self.value())
@@ -148,25 +145,3 @@ class OperatorMethods(Operators):
 
     def __hash__(self) -> int:
         return id(self)
-
-
-_INTEGERS: Any = (int, np.integer)
-
-
-def _check_key(key: Any, shape: tuple[int, ...]) -> None:
-    """Check that indices are in bounds. JAX would clamp them."""
-    keys = cast("tuple[Any, ...]", key if isinstance(key, tuple) else (key,))
-    plain = [each for each in keys if each is not None]
-    if Ellipsis in [each for each in plain if not is_tensor(each)]:
-        return
-    if len(plain) > len(shape):
-        raise InvalidArgumentError(
-            f"{shortened(cast('object', key))} has too many indices for the shape {shape}.",
-            fix="pass one index for each axis.",
-        )
-    for each, length in zip(plain, shape, strict=False):
-        if isinstance(each, _INTEGERS) and not -length <= each < length:
-            raise InvalidArgumentError(
-                f"The index {each} must be between {-length} and {length - 1} for the shape {shape}.",
-                fix="count from 0, or from the end with -1.",
-            )

@@ -264,16 +264,14 @@ def xdivy(x: object, y: object, name: str | None = None) -> Tensor:
 
 @for_ragged(ragged_mapping.add_n, several=True)
 def add_n(inputs: object, name: str | None = None) -> Tensor:
-    """Add up a list of tensors of one shape.
+    """Add up a list of tensors of one shape, or the rows of a tensor.
 
     Examples:
         >>> import evenfeed as tf
         >>> tf.add_n([[1, 2], [3, 4]]).tolist()
         [4, 6]
     """
-    tensors = (
-        list(cast("Iterable[object]", inputs)) if isinstance(inputs, (list, tuple)) else [inputs]
-    )
+    tensors = _tensors_of(inputs)
     if not tensors:
         raise ValueError(
             described("add_n got no tensors.", fix="pass a list of at least one tensor.")
@@ -294,7 +292,11 @@ def accumulate_n(
         >>> tf.math.accumulate_n([[1, 2], [3, 4]]).tolist()
         [4, 6]
     """
-    return add_n(inputs)
+    if not isinstance(inputs, (list, tuple)):
+        raise ValueError(
+            described("accumulate_n needs a list of tensors.", fix="pass a list, or call add_n.")
+        )
+    return add_n(cast("object", inputs))
 
 
 def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
@@ -307,6 +309,11 @@ def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
     """
     numbers = list(cast("Iterable[object]", coeffs))
     return elementwise("polyval", _polynomial, x, *numbers)
+
+
+def _tensors_of(inputs: object) -> list[object]:
+    rows: Any = inputs
+    return list(rows) if isinstance(inputs, Iterable) or getattr(inputs, "ndim", 0) else [inputs]
 
 
 def _sum_of_one_shape(*tensors: Any) -> Any:
