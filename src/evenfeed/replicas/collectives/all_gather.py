@@ -8,8 +8,9 @@ import numpy as np
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.conversion import Array, shortened
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 from evenfeed.replicas.collectives.all_reduce import Sum
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import held_by_all
@@ -37,7 +38,7 @@ class AllGather(Collective):
 
     def check(self, tensor: Any) -> None:
         if tensor.dtype.kind in "OSU":
-            raise InvalidArgumentError(
+            raise WrongDtypeError(
                 "all_gather works on devices, but strings stay on the host.",
                 fix="return the strings, and gather them outside run with strategy.gather.",
             )

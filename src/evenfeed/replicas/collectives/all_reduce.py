@@ -9,8 +9,8 @@ import numpy as np
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.conversion import Array
-from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import mapped_over, run_together
 from evenfeed.replicas.collectives.eager_primitive import LinearOperation, bind_eager
@@ -37,7 +37,7 @@ class AllReduce(Collective):
 
     def check(self, tensor: Any) -> None:
         if tensor.dtype.kind in "bOSU":
-            raise InvalidArgumentError(
+            raise WrongDtypeError(
                 f"all_reduce needs numbers, but a tensor has dtype {tensor.dtype.name}.",
                 fix="cast it first: evenfeed.cast(x, evenfeed.int32).",
             )

@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 from evenfeed.core.structure import NEST, is_branch, map_structure
 from evenfeed.replicas.collectives.all_gather import gather_parts
 from evenfeed.replicas.collectives.all_reduce import sum_parts
@@ -106,7 +107,7 @@ def _reduced_parts(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[int
     whole = whole_of(spread(replicas, value))
     if whole is not None:
         array, count, stacked = whole
-        _check_numbers(str(array.dtype), axes)
+        _check_numbers(str(array.dtype))
         positive = _normalized(part_shape(array, count, stacked), axes)
         return computed(replicas, array, _reduce_whole, (op, count, stacked, positive))
     if meets_workers(replicas):
@@ -133,7 +134,7 @@ def _reduce_separate(replicas: Replicas, op: ReduceOp, value: Any, axes: tuple[i
     parts = tensors_of(replicas, value)
     avals = avals_of(replicas, value, parts)
     for aval in avals:
-        _check_numbers(aval.dtype, axes)
+        _check_numbers(aval.dtype)
     check_one_dtype(avals)
     axes_of_each = [_normalized(aval.shape, axes) for aval in avals]
     remaining = {_without(aval.shape, at) for aval, at in zip(avals, axes_of_each, strict=True)}
@@ -170,7 +171,7 @@ def _without(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _reduce_equal(op: ReduceOp, value: Any, count: int, axes: tuple[int, ...]) -> Any:
     """Reduce a value that is the same on every replica."""
-    tensor = _tensor(value, axes)
+    tensor = _tensor(value)
     positive = _normalized(tensor.shape, axes)
     total = jnp.sum(tensor, axis=positive, dtype=tensor.dtype)
     if op is ReduceOp.SUM:
@@ -192,21 +193,22 @@ def _sum(replicas: Replicas, parts: Sequence[Any]) -> Any:
 # --- checks -----------------------------------------------------------------------------------
 
 
-def _tensor(part: Any, axes: tuple[int, ...]) -> Any:
+def _tensor(part: Any) -> Any:
     tensor: Any = convert_to_tensor(part)
-    _check_numbers(str(tensor.dtype), axes)
+    _check_numbers(str(tensor.dtype))
     return tensor
 
 
-def _check_numbers(dtype: str, axes: tuple[int, ...]) -> None:
-    if dtype not in ("bool", "object"):
-        return
-    kind = "Strings" if dtype == "object" else "Bools"
-    what = f"{kind} cannot be reduced with SUM or MEAN."
-    fix = "count them: evenfeed.cast(value, evenfeed.int32)."
-    if dtype == "bool" and not axes:
-        raise InvalidArgumentError(what, fix=fix)
-    raise TypeError(described(what, fix=fix if dtype == "bool" else "use strategy.gather."))
+def _check_numbers(dtype: str) -> None:
+    if dtype == "object":
+        raise WrongDtypeError(
+            "Strings cannot be reduced with SUM or MEAN.", fix="use strategy.gather."
+        )
+    if dtype == "bool":
+        raise WrongDtypeError(
+            "Bools cannot be reduced with SUM or MEAN.",
+            fix="count them: evenfeed.cast(value, evenfeed.int32).",
+        )
 
 
 def _whole_axes(axis: Any) -> tuple[int, ...]:
