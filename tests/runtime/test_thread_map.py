@@ -1,5 +1,6 @@
 """A map in threads: elements are handed out in runs, no element waits for another, and AUTOTUNE never loses."""
 
+import json
 import threading
 import time
 
@@ -120,10 +121,50 @@ def test_elements_before_one_that_hangs_in_the_same_run_are_delivered():
     operator.close()
 
 
-def test_out_of_order_each_element_is_a_run():
+def test_out_of_order_threads_take_several_quick_elements_at_a_time():
     operator = in_runs(in_order=False)
-    assert operator.together == 1
+    assert operator.together == 8
     assert len(rows_of(operator, 5)) == 40
+    operator.close()
+
+
+def test_out_of_order_no_element_waits_for_one_that_hangs_in_its_run():
+    go = threading.Event()
+
+    def hangs(x):
+        if x == 1:
+            assert go.wait(30)
+        return x
+
+    make = lambda: in_runs(hangs, count=40, in_order=False)  # noqa: E731
+    operator, found = make(), []
+    while len(found) < 39:
+        found += operator.read(4).columns[0].tolist()
+    assert sorted(found) == [0, *range(2, 40)]
+    state = json.loads(json.dumps(operator.state()))
+    go.set()
+    assert [row[0][2] for row in rows_of(operator, 4)] == [1]
+    operator.close()
+    again = make()
+    again.restore(state)
+    assert [row[0][2] for row in rows_of(again, 4)] == [1]
+    again.close()
+
+
+def test_out_of_order_several_elements_of_a_run_may_hang():
+    go = threading.Event()
+
+    def hangs(x):
+        if x in {1, 2, 5}:
+            assert go.wait(30)
+        return x
+
+    operator, found = in_runs(hangs, count=16, threads=4, in_order=False), []
+    while len(found) < 13:
+        found += operator.read(4).columns[0].tolist()
+    assert not {1, 2, 5} & set(found)
+    go.set()
+    assert sorted(row[0][2] for row in rows_of(operator, 4)) == [1, 2, 5]
     operator.close()
 
 

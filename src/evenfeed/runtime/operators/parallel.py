@@ -196,7 +196,8 @@ class WorkAhead(Operator):
             outcomes[0] = first.cut(count, first.length)
         else:
             del outcomes[0]
-        if call is not self._calls[0]:
+        is_first = call is self._calls[0]
+        if not is_first:
             self._early.update(range(call.number, call.number + count))
         call.number += count
         call.row += count
@@ -204,9 +205,22 @@ class WorkAhead(Operator):
         self._at_work -= count
         if not call.left:
             self._calls.remove(call)
-        first_open = self._calls[0].number if self._calls else self._next
-        if self._early:
+        if is_first and self._early:
+            first_open = self._calls[0].number if self._calls else self._next
             self._early = {number for number in self._early if number > first_open}
+
+    def split(self, work: Work, index: int) -> None:
+        """Start the elements of a run from `index` on again, as a run of their own. The work on it ends before them."""
+        place = next(place for place, call in enumerate(self._calls) if call.result is work)
+        call = self._calls[place]
+        assert call.block is not None
+        delivered = call.block.length - call.left
+        rest = call.block.cut(index, call.block.length)
+        number, row = (start - delivered + index for start in (call.number, call.row))
+        started = self._started(rest, number)
+        apart = _Call(number, call.before, row, rest, rest.length, started, call.provenance)
+        self._calls.insert(place + 1, apart)
+        call.block, call.left = call.block.cut(0, index), index - delivered
 
     def fill(self) -> tuple[int, int]:
         return self._at_work, max(self._at_work, self.ahead)

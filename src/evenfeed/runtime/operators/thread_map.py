@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
+from operator import length_hint
 from time import perf_counter
 from typing import Final, final
 
@@ -72,7 +73,6 @@ class MapInThreads(WorkAhead):
         self._threads = threads
         self._pool: ThreadPool | None = None
         self._pace = _RunPace()
-        self._has_runs = in_order  # out of order, no result may wait for another in its run
         self._tuner = Tuner(threads, function) if tuned else None
         self._more = 0  # how many elements to read ahead of delivery, though fewer would do
         self._added = (
@@ -99,7 +99,7 @@ class MapInThreads(WorkAhead):
 
     @property
     def _run_length(self) -> int:
-        return self._pace.rows if self._has_runs and self.function.is_pure else 1
+        return self._pace.rows if self.function.is_pure else 1
 
     @property
     def _is_here(self) -> bool:
@@ -150,12 +150,16 @@ class MapInThreads(WorkAhead):
     def hurry(self, works: Iterable[Work]) -> None:
         """Let other threads continue the runs, whose threads may be stuck at one element.
 
-        Threads that are left without work get more elements: all that are read may be done, but for those that the
+        Out of order, what follows that element becomes a run of its own, and waits no longer for it. Threads that are left without work get more elements: all that are read may be done, but for those that the
         delivery waits for.
         """
         runs = [work for work in works if isinstance(work, ThreadRun)]
         for run in runs:
-            if not run.is_taken and run.helpers < self._threads:
+            if not self._in_order:
+                index = run.end_early()
+                if index is not None:
+                    self.split(run, index)
+            elif not run.is_taken and run.helpers < self._threads:
                 run.submit(self._threads_started)
         idle = self._threads - sum(run.unfinished for run in runs)
         idle = min(idle, self._threads - self._added)
@@ -245,8 +249,8 @@ class ThreadRun:
         self._has_begun = True
         start = perf_counter()
         count = self._process(caught)
-        if count == self._block.length:
-            self._learn(self._block, perf_counter() - start)
+        if count == len(self._found):
+            self._learn(self._block.cut(0, count), perf_counter() - start)
 
     def _process(self, caught: type[BaseException]) -> int:
         """Process elements that nobody has taken; return how many."""
@@ -282,6 +286,17 @@ class ThreadRun:
             pass
         if self._task is not None:
             self._task.cancel()
+
+    def end_early(self) -> int | None:
+        """Leave what no thread has taken to others; return the index of the first of it. None if there is none."""
+        if length_hint(self._indices) == self._block.length:
+            return None  # no thread has begun: then nothing here waits for an element
+        left = list(self._indices)
+        if not left:
+            return None
+        self.is_taken = True
+        del self._found[left[0] :]
+        return left[0]
 
     def result(self) -> list[Outcome]:
         """Return the outcomes so far that are not delivered; wait for the first."""
