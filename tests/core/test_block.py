@@ -146,6 +146,17 @@ def test_scalars_are_stacked_if_they_have_one_type():
     assert stacked([np.float32(1), np.ones(2, np.float32)])[1].tolist() == [1, 1]
 
 
+@pytest.mark.parametrize(
+    "kind", [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float32, np.float64]
+)
+def test_scalars_of_each_type_become_an_array_to_write_to(kind):
+    column = stacked([kind(1), kind(0), kind(1)])
+    assert type(column) is np.ndarray
+    assert (column.dtype, column.tolist()) == (np.dtype(kind), [1, 0, 1])
+    assert column.flags.writeable
+    assert column.flags.owndata
+
+
 def test_text_is_stacked_as_text():
     column = stacked([np.array(b"a\0", object), np.array(b"", object)])
     assert (column.dtype, column.tolist()) == (np.dtype(object), [b"a\0", b""])

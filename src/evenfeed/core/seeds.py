@@ -68,29 +68,21 @@ class CallSeeds:
 
     Attributes:
         seed: The global seed when the function was passed.
+        place: The number of the latest operation in the function. Whoever calls the function sets it to 0 first.
     """
 
     def __init__(self, seed: int | None, drawn: Counter[Any]) -> None:
         self.seed = seed
+        self.place = 0
         self._drawn = drawn
-        self._place = 0
-
-    @property
-    def place(self) -> int:
-        """The number of the latest operation in the function."""
-        return self._place
-
-    def begin(self) -> None:
-        """Start a call: count its operations from 0."""
-        self._place = 0
 
     def operation(self, own: int | None) -> OperationSeed | None:
         """Return the seeds of the next operation in the function; None if any seeds will do."""
-        self._place += 1
+        self.place += 1
         if own is not None:
             return _DEFAULT_GLOBAL if self.seed is None else self.seed, own
         # User seeds are never negative, so these cannot collide with them.
-        return None if self.seed is None else (self.seed, -self._place)
+        return None if self.seed is None else (self.seed, -self.place)
 
     def draw(self, kind: str, operation: OperationSeed) -> tuple[int, int]:
         """Return the next two random words of the latest operation."""
@@ -100,7 +92,7 @@ class CallSeeds:
 
     def reserve(self, kind: str, operation: OperationSeed, count: int) -> int:
         """Return how much the latest operation has reserved in this pass, and reserve `count` more."""
-        key = self._place, kind, operation
+        key = self.place, kind, operation
         with _lock:  # several threads may call the function
             at = self._drawn[key]
             self._drawn[key] += count
@@ -124,14 +116,9 @@ class _Thread(threading.local):
 calling: Final = _Thread()
 
 
-def beginner() -> Callable[[], None]:
-    """Return what starts a call of the user function that this thread runs, if it runs one."""
-    call = calling.call
-    return _nothing if call is None else call.begin
-
-
-def _nothing() -> None:
-    pass
+def seeds_of_calls() -> CallSeeds:
+    """Return the seeds of the user function that this thread runs; seeds that nothing uses if it runs none."""
+    return calling.call or CallSeeds(None, Counter())
 
 
 def global_seed() -> int | None:

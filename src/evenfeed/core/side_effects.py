@@ -29,6 +29,8 @@ class Effect(enum.Enum):
     CALLS_BACK = "calls Python code at each run"
     VARIES = "returns something else each time it is called"
 
+    __hash__ = object.__hash__  # each read looks for effects, and Enum's own hash is Python code
+
 
 class Effects:
     """The side effects of one function, as far as they are known. The set grows while the function runs.

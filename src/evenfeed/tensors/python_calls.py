@@ -184,12 +184,12 @@ def _zeros(shape: TensorShape, dtype: DType) -> Array:
     return computed_tensor(np.full(lengths, b"" if dtype == dtypes.string else 0, dtype))
 
 
-def _argument(value: object) -> Any:
-    kind = type(value)
+def _argument(value: Any) -> Any:
+    kind: type[Any] = value.__class__
     if kind is HostText:
-        return bytes(cast("HostText", value))
+        return bytes(value)
     # Numeric tensors of the host, as a map passes them, in a third of the time.
-    array = cast("HostTensor", value).view(np.ndarray) if kind in _HOST_TENSORS else _read(value)
+    array = value.view(np.ndarray) if kind in _HOST_TENSORS else _read(value)
     # A NumPy scalar, because a 0-d array cannot be a dict key or multiply a list.
     return array if array.ndim else array[()]
 
@@ -203,6 +203,7 @@ _HOST_TENSORS: Final[frozenset[type]] = frozenset({HostTensor, PromotingTensor})
 _NUMBERS: Final = frozenset(map(np.dtype, "?bBhHiIlLefd"))
 _SCALARS: Final[dict[object, type]] = {dtype: dtype.type for dtype in _NUMBERS}
 
+_SEQUENCES: Final[tuple[type, ...]] = (list, tuple)
 _ARRAYS: Final = frozenset({np.ndarray, *_HOST_TENSORS})
 # Numbers below this are finite in every float dtype.
 _SAFE: Final = 60_000
@@ -222,9 +223,11 @@ _PYTHON: Final = _Kind("py_function", _tensor_argument, casts=True)
 def _as_declared(value: Any, declared: Any, kind: _Kind) -> Any:
     if value is None:
         return _nothing(declared)
-    several = isinstance(cast("object", value), (list, tuple))
+    several, is_one = isinstance(value, _SEQUENCES), not isinstance(declared, _SEQUENCES)
+    if is_one and not several:
+        return _tensor(value, declared, kind)
     values: Sequence[Any] = value if several else [value]
-    if not isinstance(declared, (list, tuple)):
+    if is_one:
         return _tensor(values[0] if len(values) == 1 else value, declared, kind)
     named = cast("Sequence[DTypeLike]", declared)
     if len(values) != len(named):

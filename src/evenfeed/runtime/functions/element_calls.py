@@ -9,7 +9,8 @@ from numpy import ndarray
 
 from evenfeed.core.block import Block, as_array, of_parts, of_rows
 from evenfeed.core.dtypes import string
-from evenfeed.core.seeds import beginner
+from evenfeed.core.promotion import PromotingTensor
+from evenfeed.core.seeds import seeds_of_calls
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.tensor_types import HostTensor, HostText
 from evenfeed.runtime.functions.calls import Calling, as_argument, on_the_host
@@ -104,10 +105,10 @@ class ElementCalls:
         part_of = self.part_caller()
         if part_of is not None:
             return lambda element: [part_of(element)]
-        begin, plain, ready = beginner(), self._plain, self._results.ready.parts
+        seeds, plain, ready = seeds_of_calls(), self._plain, self._results.ready.parts
 
         def call(element: Any) -> list[Any]:
-            begin()
+            seeds.place = 0
             # Nothing else may refer to the result, or a copy would be made of it.
             held = [plain(element)]
             found = ready(held)
@@ -135,19 +136,23 @@ class ElementCalls:
         results = self._results.ready
         if self._returns_values or not results.is_one:
             return None
-        begin, plain, ready, scalar = beginner(), self._plain, results.part, results.scalar
-        dtype, rank = results.array or (None, 0)
+        seeds, plain, ready, scalar = seeds_of_calls(), self._plain, results.part, results.scalar
+        dtype, rank, shape = results.array or (None, 0, None)
+        number = results.number
 
         def call(element: Any) -> Any:
-            begin()
+            seeds.place = 0
             result = plain(element)
-            if type(result) is scalar:
+            kind: type[Any] = result.__class__
+            if kind is scalar:
                 return result
+            if kind is PromotingTensor and result.dtype is number and not result.ndim:
+                return _row_of(result, ())
             # A new array, which nothing else refers to, is ready too; `ready` knows all other cases.
             if (
-                type(result) is ndarray
+                kind is ndarray
                 and result.dtype is dtype
-                and result.ndim == rank
+                and (result.ndim == rank if shape is None else result.shape == shape)
                 and result.base is None
                 and getrefcount(result) == _OWN_REFERENCES
             ):
@@ -166,7 +171,7 @@ class ElementCalls:
 
     def one(self, arguments: list[Any], effects: Effects) -> list[Any]:
         """Return the parts of the result, all as arrays; with `returns_values`, the result itself in a list."""
-        beginner()()
+        seeds_of_calls().place = 0
         if self._returns_values:
             return [self._calling.plain(arguments)]
         if self._results.spec is None:

@@ -4,7 +4,7 @@
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -50,12 +50,17 @@ def scalar_type(spec: Any) -> type | None:
     return spec.dtype.type if is_number else None
 
 
-def array_type(spec: Any) -> tuple[DType, int] | None:
-    """Return the dtype and the rank of arrays of any lengths; None if the spec is that of something else."""
+def array_type(spec: Any) -> tuple[DType, int, tuple[int, ...] | None] | None:
+    """Return the dtype, the rank and the shape of arrays; no shape if all lengths are open.
+
+    None if the spec is that of something else, or leaves only some lengths open.
+    """
     if not isinstance(spec, TensorSpec) or spec.dtype not in NATIVE or not spec.shape.rank:
         return None
-    is_open = set(spec.shape.as_list()) == {None}
-    return (spec.dtype, spec.shape.rank) if is_open else None
+    shape = tuple(spec.shape.as_list())
+    if None not in shape:
+        return spec.dtype, len(shape), cast("tuple[int, ...]", shape)
+    return (spec.dtype, len(shape), None) if set(shape) == {None} else None
 
 
 def array_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:

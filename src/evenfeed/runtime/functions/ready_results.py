@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast, final
 
+import numpy as np
+
 from evenfeed.core.dtypes import DType
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, packer
@@ -31,7 +33,9 @@ class ReadyResults:
 
     Attributes:
         scalar: The NumPy type whose values are ready results, if the spec is that of one number.
-        array: The dtype and the rank of arrays that are ready results, if the spec is that of one array of any lengths.
+        number: The dtype of these values.
+        array: The dtype, the rank and the shape of arrays that are ready results, if the spec is that of one array. No
+            shape means any lengths.
     """
 
     def __init__(self, spec: Any, *, casts: bool) -> None:
@@ -47,7 +51,8 @@ class ReadyResults:
         self._open = None if spec is None else _opener(spec, _SEQUENCES)
         self._pack = packer(spec, DATA)
         self.scalar: type | None = scalar_type(spec)
-        self.array: tuple[DType, int] | None = array_type(spec)
+        self.number: DType | None = None if self.scalar is None else np.dtype(self.scalar)
+        self.array: tuple[DType, int, tuple[int, ...] | None] | None = array_type(spec)
 
     def parts(self, held: list[Any]) -> list[Any] | None:
         """Return the parts of a result: bytes, NumPy scalars or arrays. None if it may need a conversion.
