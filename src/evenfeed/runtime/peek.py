@@ -17,7 +17,7 @@ from evenfeed.live.watching import watching
 from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import made_by_function
 from evenfeed.runtime.measuring.stage_meters import PlanMeter
-from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.operator import FailedRow, Operator, State
 from evenfeed.runtime.run import Build, FirstElements, Run, next_pass
 
 # The most elements to try a function on, if it keeps failing.
@@ -207,6 +207,25 @@ class FirstCalls:
         """Hand all results over to a pass; only one pass gets them."""
         results, self._results = self._results, {}
         return FirstCalls(results)
+
+    def answering(
+        self, call: Callable[[Any], Any], first: int | Positions, done: list[Any]
+    ) -> Callable[[Any], Any]:
+        """Return a function like `call` that knows these results, and raises FailedRow for an error among them.
+
+        Args:
+            call: Calls the function.
+            first: The number of the first element, or the numbers of all.
+            done: What was returned so far.
+        """
+
+        def recalled(element: Any) -> Any:
+            known = self.take(first, len(done))
+            if isinstance(known, Exception):
+                raise FailedRow(len(done), None, known)
+            return call(element) if known is None else known
+
+        return recalled
 
     def take(self, first: int | Positions | None, index: int = 0) -> Result | None:
         """Remove and return the result of an element by its number; None if there is no such result."""

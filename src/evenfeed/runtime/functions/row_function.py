@@ -299,8 +299,7 @@ class RowFunction:
         elements, recalls = self._calls.elements(block), bool(self._recalled)
         with host_rules(), self._noted():
             call, joined = self._calls.joining(self.effects, in_lists=recalls)
-            if recalls:
-                call = self._recalling(call, first, done)
+            call = self._recalled.answering(call, first, done) if recalls else call
             try:
                 for element in elements:
                     done.append(call(element))  # noqa: PERF401 - an error leaves what was done before
@@ -310,19 +309,6 @@ class RowFunction:
                 before = joined(done) if done else None
                 raise self._failed(block, len(done), before, error, first) from None
         return joined(done)
-
-    def _recalling(
-        self, call: Callable[[Any], Any], first: int | Positions, done: list[Any]
-    ) -> Callable[[Any], Any]:
-        """Return a function like `call` that knows the results of the first elements. It raises FailedRow for errors."""
-
-        def recalled(element: Any) -> Any:
-            known = self._recalled.take(first, len(done))
-            if isinstance(known, Exception):
-                raise FailedRow(len(done), None, known)
-            return call(element) if known is None else known
-
-        return recalled
 
     def _singly(self, block: Block) -> Block:
         """Return the results for elements of a shape that few elements have."""
