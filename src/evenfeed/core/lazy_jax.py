@@ -19,7 +19,7 @@ from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
 from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.errors import check_divisor
-from evenfeed.core.known_indices import check_key
+from evenfeed.core.traced.known_indices import check_key
 from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to

@@ -8,7 +8,7 @@ from evenfeed.core.errors import OutOfRangeError
 from evenfeed.core.structure import NEST, flatten, pack
 from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
-from evenfeed.replicas.function.loop_source import with_compiled_loops
+from evenfeed.replicas.function.loops.loop_source import with_compiled_loops
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.tensors.creation import convert_to_tensor
 

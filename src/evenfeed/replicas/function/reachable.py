@@ -19,8 +19,8 @@ from evenfeed.core.captures import names_used
 from evenfeed.core.lazy import dis
 from evenfeed.replicas.function.closures import NotComparable, is_array, opened
 from evenfeed.replicas.function.function import Function, Method
-from evenfeed.replicas.function.guarded_calls import MISSING, VALUES
-from evenfeed.replicas.function.guarded_objects import LIBRARIES
+from evenfeed.replicas.function.loops.guarded_calls import MISSING, VALUES
+from evenfeed.replicas.function.loops.guarded_objects import LIBRARIES
 from evenfeed.replicas.function.staging import Unstaged
 
 # How to read a value, and what it was.

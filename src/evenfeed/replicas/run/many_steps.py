@@ -28,7 +28,7 @@ from evenfeed.replicas.function.plain_python import mode
 from evenfeed.replicas.function.reachable import Place, reached_places, watching
 from evenfeed.replicas.function.recognizing import KnownFunctions
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.function.step_loops import StepLoop
+from evenfeed.replicas.function.loops.step_loops import StepLoop
 from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.mesh import replicas_of
 from evenfeed.replicas.tape import reads

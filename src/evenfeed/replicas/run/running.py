@@ -29,7 +29,7 @@ from evenfeed.replicas.function.closures import (
 )
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function, compiled_function
-from evenfeed.replicas.function.guarded_calls import are_unchanged
+from evenfeed.replicas.function.loops.guarded_calls import are_unchanged
 from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in, with_nnx_objects
 from evenfeed.replicas.function.plain_python import mode, warn_not_compiled
 from evenfeed.replicas.function.reachable import Place, reached_places, watching

@@ -12,7 +12,7 @@ import numpy as np
 from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
-from evenfeed.runtime.functions.shape_pace import ShapePace
+from evenfeed.runtime.functions.shapes.shape_pace import ShapePace
 from evenfeed.runtime.functions.sharing_work import done_by_threads
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final, cast, final
 
-from evenfeed.replicas.function.counted_ranges import LeftIterations, counted_range
-from evenfeed.replicas.function.guarded_calls import GUARDS, GuardedCalls
-from evenfeed.replicas.function.loop_checks import stored_names, why_not_traced
+from evenfeed.replicas.function.loops.counted_ranges import LeftIterations, counted_range
+from evenfeed.replicas.function.loops.guarded_calls import GUARDS, GuardedCalls
+from evenfeed.replicas.function.loops.loop_checks import stored_names, why_not_traced
 from evenfeed.replicas.function.source_code import compiled_again, definition_of
 from evenfeed.replicas.function.staging import Unstaged
 

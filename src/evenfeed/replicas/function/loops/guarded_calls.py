@@ -9,7 +9,7 @@ from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, Final, cast
 
 from evenfeed.core.captures import bound_values, names_used
-from evenfeed.replicas.function.guarded_objects import (
+from evenfeed.replicas.function.loops.guarded_objects import (
     checked,
     entered,
     following,
@@ -17,7 +17,7 @@ from evenfeed.replicas.function.guarded_objects import (
     property_of,
     refuse_iterators,
 )
-from evenfeed.replicas.function.loop_checks import why_not_traced
+from evenfeed.replicas.function.loops.loop_checks import why_not_traced
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.source_code import compiled_again, definition_of
 from evenfeed.replicas.function.staging import Unstaged

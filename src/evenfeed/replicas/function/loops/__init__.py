@@ -1,0 +1,1 @@
+"""Compiles loops of steps in a function, where that is unobservable."""

@@ -1,0 +1,1 @@
+"""Runs functions on elements of many shapes."""
