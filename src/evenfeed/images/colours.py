@@ -211,7 +211,7 @@ class Contrast(RowKernel):
         height, width, channels = given.shape[-3:]
         images = given if given.dtype == dtypes.uint8 else in_floats(given)
         images = images.reshape(-1, height, width, channels)
-        means = np.stack([_channel_means(image) for image in images])
+        means = np.array([_channel_means(image) for image in images])
         found = hot_loops.stretched(images, means, np.float32(self.factor))
         if found is None:
             images = in_floats(images)

@@ -66,9 +66,10 @@ def stretched(images: Array, means: Array, factor: np.float32) -> Array | None:
     out = np.empty(images.shape, images.dtype)
     run = pixel_loops.stretch if images.dtype == np.uint8 else pixel_loops.stretch_floats
     rows = (count, height, width * channels)
-    each = zip(_flat(images).reshape(rows), np.tile(means, width), out.reshape(rows), strict=True)
-    for image, mean, new in each:
-        run(image, mean, factor, new)
+    wide = np.empty((width, channels), means.dtype)
+    for image, mean, new in zip(_flat(images).reshape(rows), means, out.reshape(rows), strict=True):
+        wide[...] = mean
+        run(image, wide.reshape(-1), factor, new)
     return out
 
 
