@@ -3,8 +3,11 @@ import threading
 import numpy as np
 import pytest
 
+import evenfeed as tf
 from evenfeed.core.block import Block
+from evenfeed.images.geometry import Crop
 from evenfeed.runtime.functions.blockwise import in_threads
+from evenfeed.runtime.functions.sharing_work import RowTime
 
 
 def block(length):
@@ -80,3 +83,43 @@ def test_an_error_in_any_thread_is_raised(error):
 
     with pytest.raises(error, match="no"):
         in_threads(fail, block(12), 4)
+
+
+def test_only_work_that_takes_long_is_shared():
+    time = RowTime()
+    assert time.is_worth_sharing(1)  # nobody knows yet
+    time.add(4.0, rows=2)
+    assert time.is_worth_sharing(1)
+    time.add(0.0002, rows=2)
+    assert not time.is_worth_sharing(4)
+    assert time.is_worth_sharing(5)
+
+
+def test_one_slow_call_does_not_make_short_work_shared():
+    time = RowTime()
+    time.add(0.0001, rows=1)
+    time.add(2.0, rows=1)
+    assert not time.is_worth_sharing(2)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_short_work_stays_in_the_thread_that_reads_unless_it_waits(waits, monkeypatch):
+    ran, crop = [], Crop.one
+
+    def noted(self, *parts):
+        ran.append(threading.get_ident())
+        return crop(self, *parts)
+
+    monkeypatch.setattr(Crop, "one", noted)
+    monkeypatch.setattr(Crop, "waits", waits)
+    monkeypatch.setattr(RowTime, "is_worth_sharing", lambda time, rows: False)
+    counts = []
+    monkeypatch.setattr(
+        "evenfeed.runtime.functions.blockwise.done_by_threads",
+        lambda compute, starts, threads: counts.append(threads) or list(map(compute, starts)),
+    )
+    images = tf.data.Dataset.from_tensor_slices(np.zeros((200, 4, 4, 3), np.uint8))
+    cropped = images.map(lambda x: tf.image.crop_to_bounding_box(x, 1, 1, 2, 2), 2)
+    assert len([*cropped]) == 200
+    assert len(set(ran)) == 1
+    assert set(counts) == ({2} if waits else set())

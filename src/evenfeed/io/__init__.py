@@ -133,6 +133,8 @@ def _content(filename: Any) -> Array:
 class _ReadFile(RowKernel):
     """Reads a file for each element."""
 
+    waits = True
+
     def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
         return TensorSpec([], dtypes.string)
 

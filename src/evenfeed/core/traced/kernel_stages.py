@@ -42,6 +42,9 @@ class RowKernel(Kernel):
 
     stays_on_host: ClassVar[bool] = True
 
+    # Whether it waits for a disk or the network: threads then share even little work.
+    waits: ClassVar[bool] = False
+
     # Whether the result holds values of the first argument, and zeros: it then has a gradient.
     moves_values: ClassVar[bool] = False
 

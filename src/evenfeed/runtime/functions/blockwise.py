@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
@@ -179,8 +179,10 @@ def on_blocks(  # noqa: PLR0913, PLR0917 - what a function consists of, and how 
         singly: Calls the function with each element of a Block; None if it must be called with all elements or none.
     """
     threads = threads_for(kernels, parallel_calls)
-    at_once = calls_at_once(threads, parallel_calls)
     alone = singly if threads == 1 and not kernels.operations else None
+    if not (kernels.wait or compiled.row_time.is_worth_sharing(block.length)):
+        threads = 1
+    at_once = calls_at_once(threads, parallel_calls)
     computing = _Computing(compiled, kernels, turns, at_once, alone)
     try:
         return in_threads(computing.done, block, threads)
@@ -201,6 +203,12 @@ class _Computing:
 
     def done(self, piece: Piece) -> Done:
         """Return the results for a piece, and which rows failed."""
+        start = thread_time()
+        found = self._found(piece)
+        self.compiled.row_time.add(thread_time() - start, piece.block.length)
+        return found
+
+    def _found(self, piece: Piece) -> Done:
         block = self.kernels.widened(piece.block, self.turns, piece.start)
         held, rows = self.kernels.held(), row_shapes(block, self.kernels)
         if rows is None:

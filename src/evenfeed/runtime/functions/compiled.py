@@ -13,7 +13,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.handles import Handle
 from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
 from evenfeed.runtime.functions.shapes.shape_pace import ShapePace
-from evenfeed.runtime.functions.sharing_work import done_by_threads
+from evenfeed.runtime.functions.sharing_work import RowTime, done_by_threads
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
@@ -41,6 +41,7 @@ class Compiled:
         compilations: How often it was compiled.
         finding: What else is known about the function, if others that do the same may use it.
         pace: How long elements of different shapes take.
+        row_time: The processor time of a row, with its kernels.
     """
 
     def __init__(self, call: Call) -> None:
@@ -49,6 +50,7 @@ class Compiled:
         self._programs: dict[RowShapes, FixedLengthProgram | None] = {}
         self._seen = Counter[RowShapes]()
         self.pace = ShapePace()
+        self.row_time = RowTime()
         self._for_some: dict[RowShapes, FixedLengthProgram | None] = {}
         self._seen_rows = Counter[RowShapes]()
         self._lock = Lock()

@@ -86,6 +86,11 @@ class Kernels:
         return any(map(_is_row_kernel, self.calls))
 
     @cached_property
+    def wait(self) -> bool:
+        """Whether some of them wait for a disk or the network."""
+        return any(isinstance(call.kernel, RowKernel) and call.kernel.waits for call in self.calls)
+
+    @cached_property
     def operations(self) -> tuple[RandomOperation, ...]:
         """The random operations that draw numbers for whole Blocks."""
         return tuple(

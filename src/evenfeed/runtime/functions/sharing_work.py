@@ -4,18 +4,38 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from math import inf
+from typing import Any, Final, TypeVar, final
 
 from evenfeed.core.concurrency.threads import ThreadPool
 from evenfeed.core.concurrency.waiting import Pending
 
 _T = TypeVar("_T")
 
+# In seconds. Shorter work is done by one thread: waking another one, and waiting for it, takes as long.
+_WORTH_SHARING: Final = 0.0005
+
 
 @cache  # each Block asks for it, and the system call takes as long as the work on a short one
 def cores() -> int:
     """Return the number of CPU cores."""
     return os.cpu_count() or 1
+
+
+@final
+class RowTime:
+    """The processor time of a function for a row, which decides whether threads share its work."""
+
+    def __init__(self) -> None:
+        self._seconds = inf
+
+    def add(self, seconds: float, rows: int) -> None:
+        """Note the processor time of some rows. A single slow call at most doubles the time: it may have compiled."""
+        self._seconds = min(seconds / rows, 2 * self._seconds)
+
+    def is_worth_sharing(self, rows: int) -> bool:
+        """Return True if this many rows take long enough, or if no row has been measured."""
+        return rows * self._seconds >= _WORTH_SHARING
 
 
 def done_by_threads(compute: Callable[[int], _T], starts: Sequence[int], threads: int) -> list[_T]:
