@@ -10,6 +10,7 @@ from typing import Any, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes, promised_shapes, side_effects
+from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.block import as_array
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.dtypes import DType
@@ -19,6 +20,7 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.promised_shapes import promise, promise_of
 from evenfeed.core.promotion import PromotingTensor, computed_tensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.specs import Specified
 from evenfeed.core.tensor_types import HostTensor, HostText, TextTensor
 from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, is_on_device, read
@@ -63,8 +65,9 @@ def py_function(
     """Call a Python function with concrete tensors, and return its results as tensors.
 
     Like `numpy_function`, but `func` receives tensors: NumPy arrays with `numpy()`, also for text. Arrays that
-    it returns are cast to Tout by NumPy's rules; those of `numpy_function` must already have that dtype. A tape
-    records what the function computes.
+    it returns are cast to Tout by NumPy's rules; those of `numpy_function` must already have that dtype. A
+    RaggedTensorSpec or SparseTensorSpec in Tout declares a ragged or sparse result. A tape records what the
+    function computes.
     `@tf.py_function(Tout=tf.float32)` is a decorator.
 
     Examples:
@@ -174,9 +177,14 @@ def ensure_shape(x: object, shape: ShapeLike, name: str | None = None) -> Tensor
 def _stand_ins(declared: Any) -> Any:
     """Return zeros in place of the declared results, whose shapes are unknown."""
     if not isinstance(declared, (list, tuple)):
-        return _zeros(TensorShape([]), dtypes.as_dtype(declared))
-    named = cast("Sequence[DTypeLike]", declared)
-    return [_zeros(TensorShape([]), dtypes.as_dtype(dtype)) for dtype in named]
+        return _stand_in(declared)
+    return list(map(_stand_in, cast("Sequence[Any]", declared)))
+
+
+def _stand_in(declared: Any) -> Any:
+    if isinstance(declared, BatchableSpec):
+        return declared.stand_in(1)
+    return _zeros(TensorShape([]), dtypes.as_dtype(declared))
 
 
 def _zeros(shape: TensorShape, dtype: DType) -> Array:
@@ -247,7 +255,9 @@ def _nothing(declared: Any) -> list[Any]:
     )
 
 
-def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
+def _tensor(value: object, declared: Any, kind: _Kind) -> Any:
+    if isinstance(declared, BatchableSpec):
+        return _composite(value, declared, kind)
     if type(value) is _SCALARS.get(declared):
         return np.asarray(value).view(PromotingTensor)
     asked = dtypes.as_dtype(declared)
@@ -269,6 +279,22 @@ def _tensor(value: object, declared: DTypeLike, kind: _Kind) -> Array:
         raise _unlike(dtypes.name_of(array.dtype), asked)
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is infinity, as in TensorFlow
         return computed_tensor(array.astype(asked))
+
+
+def _composite(value: Any, declared: BatchableSpec, kind: _Kind) -> Any:
+    """Return a ragged or sparse result, which only `py_function` can have."""
+    if not kind.casts:
+        raise ValueError(
+            described(
+                f"{kind.name} returns arrays, but Tout says {declared}.", fix="call py_function."
+            )
+        )
+    if isinstance(value, Specified) and declared.is_compatible_with(value):
+        return value
+    raise InvalidArgumentError(
+        f"The function returned {shortened(value)}, but Tout says {declared}.",
+        fix="return a value with that spec.",
+    )
 
 
 def _ready(value: Any, asked: DType) -> Any:

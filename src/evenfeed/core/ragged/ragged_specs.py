@@ -162,9 +162,10 @@ class RaggedTensorSpec(BatchableSpec):
         """Return a dense array as a value of this spec; others unchanged."""
         if self._ragged_rank == 0 or isinstance(value, self.value_type):
             return value
-        return ragged_tensors.RaggedTensor.from_tensor(
+        rows = ragged_tensors.RaggedTensor.from_tensor(
             value, ragged_rank=self._ragged_rank, row_splits_dtype=self._splits_dtype
         )
+        return _uniform_where_known(rows, list(self._shape)[1:] if self._shape.rank else [])
 
     def as_argument(self) -> TypeSpec:
         """Return a TensorSpec if values are plain tensors."""
@@ -228,3 +229,11 @@ class RaggedTensorSpec(BatchableSpec):
             f"RaggedTensorSpec({self._shape!r}, tf.{dtypes.name_of(dtype)}, {rank}, "
             f"tf.{dtypes.name_of(splits)})"
         )
+
+
+def _uniform_where_known(rows: Any, lengths: Sequence[int | None]) -> Any:
+    """Return rows whose axes have one length only where it is known; other values may have other lengths there."""
+    if not isinstance(rows, ragged_tensors.RaggedTensor):
+        return rows
+    inner = _uniform_where_known(rows.held, lengths[1:])
+    return ragged_tensors.RaggedTensor(inner, np.asarray(rows.row_splits), *lengths[:1])

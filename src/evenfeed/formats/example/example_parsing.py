@@ -40,7 +40,7 @@ from evenfeed.formats.example.features import (
     Wanted,
     wanted_of,
 )
-from evenfeed.formats.example.ragged_rows import ragged_column
+from evenfeed.formats.example.ragged_rows import ragged_column, ragged_steps
 from evenfeed.formats.example.sparse_places import placed_column
 
 
@@ -241,7 +241,8 @@ def parse_single_sequence_example(
     Args:
         serialized: The bytes of the example.
         context_features: The features of the context, by name.
-        sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
+        sequence_features: The feature lists, by name: `FixedLenSequenceFeature`, `VarLenFeature` or
+            `RaggedFeature`.
         example_name: Accepted for compatibility; ignored.
         name: Accepted for compatibility; ignored.
 
@@ -279,7 +280,8 @@ def parse_sequence_example(
     Args:
         serialized: The bytes of each example.
         context_features: The features of the context, by name.
-        sequence_features: The feature lists, by name: `FixedLenSequenceFeature` or `VarLenFeature`.
+        sequence_features: The feature lists, by name: `FixedLenSequenceFeature`, `VarLenFeature` or
+            `RaggedFeature`.
         example_names: Accepted for compatibility; ignored.
         name: Accepted for compatibility; ignored.
 
@@ -311,12 +313,12 @@ def _both(context: Any, sequence: Any) -> tuple[tuple[Wanted, ...], tuple[Wanted
         )
     lists = wanted_of(sequence, "sequence_features") if sequence else ()
     for wanted in lists:
-        if isinstance(wanted, Fixed | Ragged):
-            kind = "FixedLenFeature" if isinstance(wanted, Fixed) else "RaggedFeature"
+        if isinstance(wanted, Fixed | Placed):
+            kind = "FixedLenFeature" if isinstance(wanted, Fixed) else "SparseFeature"
             raise ValueError(
                 described(
                     f"Unsupported {kind} for the feature list {wanted.key!r}.",
-                    fix="pass FixedLenSequenceFeature(shape, dtype), or VarLenFeature(dtype).",
+                    fix="pass FixedLenSequenceFeature(shape, dtype), VarLenFeature(dtype) or RaggedFeature(dtype).",
                 )
             )
     return wanted_of(context, "context_features") if context else (), lists
@@ -338,6 +340,9 @@ def _sequences(
             lengths[wanted.key] = np.array(list(map(len, parts)), np.int64)
         elif isinstance(wanted, Varying):
             lists[wanted.key] = _sparse_steps(steps, wanted)
+        elif isinstance(wanted, Ragged):
+            named = [message.feature_lists.feature_list for message in messages]
+            lists[wanted.key] = ragged_steps(named, wanted)
     return found, lists, lengths
 
 

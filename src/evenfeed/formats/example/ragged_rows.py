@@ -1,8 +1,10 @@
 """Parses `tf.io.RaggedFeature`: the values of a feature, and other features that split them into rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
+
+import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
@@ -22,7 +24,36 @@ from evenfeed.formats.example.features import (
 
 def ragged_column(features: Sequence[Any], wanted: Ragged) -> RaggedTensor:
     """Return a ragged feature of all records, given their Features messages."""
-    rows = [_row(one.feature, Where(row), wanted) for row, one in enumerate(features)]
+    return _stacked(
+        [_row(one.feature, Where(row), wanted) for row, one in enumerate(features)], wanted
+    )
+
+
+def ragged_steps(feature_lists: Sequence[Mapping[str, Any]], wanted: Ragged) -> RaggedTensor:
+    """Return a ragged feature list of all records as a RaggedTensor of (record, step, value).
+
+    Args:
+        feature_lists: The feature lists of each record, by name.
+        wanted: The feature. The partitions of a step are the same step of other feature lists.
+    """
+    names = {wanted.values.key, *_partition_names(wanted)}
+    steps: list[Any] = []
+    counts: list[int] = []
+    for row, held in enumerate(feature_lists):
+        lists = {name: held[name].feature for name in names if name in held}
+        counts.append(len(lists.get(wanted.values.key, ())))
+        for step in range(counts[-1]):
+            features = {name: one[step] for name, one in lists.items() if step < len(one)}
+            steps.append(_row(features, Where(row, step), wanted))
+    lengths = np.array(counts, wanted.splits_dtype)
+    return RaggedTensor.from_row_lengths(_stacked(steps, wanted), lengths)
+
+
+def _partition_names(wanted: Ragged) -> list[str]:
+    return [one.key for one in wanted.partitions if not isinstance(one, UniformRowLength)]
+
+
+def _stacked(rows: Sequence[Any], wanted: Ragged) -> RaggedTensor:
     inner = list(takewhile(_is_uniform, reversed(wanted.partitions)))
     axes = len(wanted.partitions) - len(inner)
     shape = [None] * (axes + 1) + [partition[0] for partition in reversed(inner)]
