@@ -11,22 +11,21 @@ from evenfeed.core.arguments import whole_number, yes_or_no
 from evenfeed.core.errors import described
 from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import TensorShape
-from evenfeed.core.side_effects import Effects, ProbeAbandoned
+from evenfeed.core.side_effects import Effects
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
 from evenfeed.core.sparse.sparse_tensors import sparse_row
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.dataset.face import Face, checked_function, dataset_of, plan_made
+from evenfeed.dataset.group_specs import first_groups, spec_of_groups
 from evenfeed.plan.batching import Rebatch, Unbatch, padded_batch
 from evenfeed.plan.elementwise import Map
 from evenfeed.plan.flattening import Buckets, GroupByWindow
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.windows import DatasetSpec, Held, Window
-from evenfeed.runtime.functions.called_functions import called_in
+from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.functions.calls import bound, never_stopping
-from evenfeed.runtime.functions.probing import looked_at
 
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
@@ -273,7 +272,7 @@ class Grouping(Face):
         empty = Held(spec, tuple(None for _ in flatten(spec, DATA)), 0)
         effects = Effects()
         with never_stopping("reduce_func", None):
-            result = _spec_of_groups(reduced, empty, effects)
+            result = spec_of_groups(reduced, empty, first_groups(self._plan, fixed), effects)
         key = self._traced(key_func, "finding the key of", returns=_INTEGER)
         plan = GroupByWindow(self._plan, key, reduced, size, result, effects=effects)
         return dataset_of(plan)
@@ -326,49 +325,6 @@ class Grouping(Face):
 
 def _reduced(reduce_func: Callable[..., Any], key: int, group: Node) -> Node:
     return plan_made("group_by_window", reduce_func(host_tensor(np.int64(key)), dataset_of(group)))
-
-
-def _spec_of_groups(reduced: Callable[[int, Node], Node], empty: Node, effects: Effects) -> Any:
-    """Return the element spec of reduced groups.
-
-    Tries empty groups of two keys, because the spec may depend on the key.
-    """
-    try:
-        with looked_at(reduced, effects):
-            plan, other = _under_two_keys(reduced, empty)
-            spec = _common_spec(plan, other)
-    except (
-        ProbeAbandoned
-    ):  # It calls Python code that needs concrete values, so run it on an empty group.
-        plan = reduced(0, empty)
-        spec = plan.element_spec
-    for called in called_in(plan):
-        effects.include(called.effects)
-    return spec
-
-
-def _under_two_keys(reduced: Callable[[int, Node], Node], empty: Node) -> tuple[Node, Node | None]:
-    """Return the plans of an empty group for two keys; the second is None if only one key works."""
-    plans: list[Node] = []
-    errors: list[Exception] = []
-    # Three tries: the function may accept only keys that exist, and key 0 fails as a batch size.
-    for key in (0, 1, 2):
-        try:
-            plans.append(reduced(key, empty))
-        except Exception as error:  # noqa: BLE001 - one working key is enough
-            errors.append(error)
-        if len(plans) == 2:
-            break
-    if not plans:
-        raise errors[0]
-    return plans[0], plans[1] if len(plans) > 1 else None
-
-
-def _common_spec(plan: Node, other: Node | None) -> Any:
-    spec = DatasetSpec(plan.element_spec)
-    others = [] if other is None else [DatasetSpec(other.element_spec)]
-    common = spec.most_specific_common_supertype(others)
-    return plan.element_spec if common is None else common.element_spec
 
 
 def _size_of_group(window_size: int, window_size_func: Callable[..., Any] | None, key: int) -> int:
