@@ -27,6 +27,9 @@ _INDEX = "A variable that holds an integer is an index, as a jax.Array is."
 _REFERENCE = (
     "A reference compared with anything but a reference is unequal; TensorFlow raises TypeError."
 )
+_EXCLUSIVE = (
+    "`case` with `exclusive=True` also raises in plain Python, if several conditions are True."
+)
 _ITSELF = "assign returns the variable itself; TensorFlow returns another object for it."
 _ONE_SUM = "The sum over a single replica is its value, unchanged."
 _ONE_VALUE = "On one replica a value made by a function is that value, not a PerReplica of one."
@@ -290,6 +293,7 @@ DIFFERENT: dict[str, str] = {
     "variable_arithmetic.signs.range by a variable": _INDEX,
     "variable_arithmetic.signs.index": _INDEX,
     "variable_arithmetic.signs.hash": "A variable can be a dict key, by its identity; ref() works too.",
+    "control_flow.branches.exclusive": _EXCLUSIVE,
     "variables.assigned.assign returns itself": _ITSELF,
     "variables.assigned.assign_add returns itself": _ITSELF,
     "variables.functions.type spec": "The spec of a variable is the spec of its value.",

@@ -2,11 +2,20 @@
 
 # pyright: basic
 
+import warnings
+
 import numpy as np
 
 
 def _each(ask, calls):
     return {label: ask(*call) for label, call in calls.items()}
+
+
+def _quietly(ask, call, *args):
+    """Ask without evenfeed's warning that a function runs as plain Python."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ask(call, *args)
 
 
 def branches(tf, ask):
@@ -24,6 +33,10 @@ def branches(tf, ask):
 
     def by_number(x):
         return tf.switch_case(x, [lambda: x + 10, lambda: x * 20], default=lambda: x - 1)
+
+    def by_exclusive_case(x):
+        pairs = [(x > 5, lambda: x * 2), (x > 10, lambda: -x)]
+        return tf.case(pairs, default=lambda: x, exclusive=True)
 
     answers = {
         f"{name} {label} {value}": ask(lambda f=run, v=value: f(tf.constant(v)))
@@ -44,6 +57,13 @@ def branches(tf, ask):
                 [(tf.constant(True), plus(1)), (tf.constant(True), plus(2))], exclusive=True
             )
         ),
+        "exclusive in a function": _quietly(ask, compiled(by_exclusive_case), tf.constant(12)),
+        "exclusive in a function, one": _quietly(ask, compiled(by_exclusive_case), tf.constant(7)),
+        "exclusive in a function, none": _quietly(ask, compiled(by_exclusive_case), tf.constant(3)),
+        "exclusive in a map": [
+            ask(lambda n=n: list(tf.data.Dataset.range(n, n + 1).map(by_exclusive_case)))
+            for n in (3, 7, 12)
+        ],
         "switch by a dict": ask(lambda: tf.switch_case(tf.constant(1), {0: plus(1), 1: plus(2)})),
         "switch beyond": ask(lambda: tf.switch_case(tf.constant(9), [plus(1), plus(2)])),
     }

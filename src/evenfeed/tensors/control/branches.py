@@ -61,7 +61,8 @@ def case(
     Args:
         pred_fn_pairs: Pairs of a bool and a function.
         default: The function that is called if no condition is True.
-        exclusive: Accepted for compatibility: the first condition that is True decides.
+        exclusive: Raise if several conditions are True. This needs their values, so the function of a `map` runs per
+            element, and a compiled one as plain Python. By default, the first condition that is True decides.
         strict: Accepted for compatibility.
         name: Accepted for compatibility.
 
@@ -72,9 +73,14 @@ def case(
         30
     """
     pairs = [(_condition(chosen), function) for chosen, function in pred_fn_pairs]
-    if any(is_traced(chosen) for chosen, _ in pairs):
+    if not exclusive and any(is_traced(chosen) for chosen, _ in pairs):
         return _traced("case", lambda: _first_branch(pairs, default))
     true = [function for chosen, function in pairs if bool(np.asarray(chosen))]
+    if exclusive and len(true) > 1:
+        raise InvalidArgumentError(
+            f"{len(true)} conditions are True, but exclusive=True allows one.",
+            fix="pass exclusive=False: the first condition that is True decides.",
+        )
     if not true and default is None:
         raise InvalidArgumentError("No condition is True.", fix="pass a default function.")
     return true[0]() if true else cast("Callable[[], Any]", default)()
