@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.arrays_in_lists import dtype_of_tensors, stackable, unwrapped
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described, shortened
 from evenfeed.core.tensor_types import HostTensor, asked_width
@@ -61,7 +62,7 @@ def to_array(value: object, dtype: DType | None = None) -> Array:
         return _from_python(value, dtype)
     if is_tensor(value):
         return _from_tensor(value, dtype)
-    arrays = _stackable(value)
+    arrays = stackable(value)
     if arrays is not None:
         return _from_tensor(np.stack(arrays), dtype or _default_of_stacked(arrays))
     if _is_arrayable(value):
@@ -174,8 +175,10 @@ def _known_dtype(array: Array) -> DType:
 
 
 def _from_python(value: object, dtype: DType | None) -> Array:
-    shape, leaves = _flat(value)
+    shape, leaves, of_tensors = _flat(value)
     kind = _common_kind(leaves, value)
+    if dtype is None and of_tensors is not None and _is_taken(kind, of_tensors):
+        dtype = of_tensors
     if dtype is None:
         dtype = _default_dtype(kind, leaves)
     elif kind is not None and not _may_become(kind, dtype):
@@ -188,17 +191,9 @@ def _from_python(value: object, dtype: DType | None) -> Array:
         return np.array(leaves, dtype).reshape(shape)
 
 
-def _stackable(value: Any) -> list[Array] | None:
-    """Return the arrays of a list if `np.stack` can join them: all numeric, of one shape and dtype."""
-    if type(value) not in (list, tuple):
-        return None
-    arrays: list[Array] = [part for part in value if isinstance(part, np.ndarray)]
-    if not arrays or len(arrays) < len(value):
-        return None
-    kinds = {(array.shape, array.dtype) for array in arrays}
-    if len(kinds) != 1 or arrays[0].dtype.kind not in "biuf" or arrays[0].size == 0:
-        return None
-    return arrays
+def _is_taken(kind: str | None, dtype: DType) -> bool:
+    """Return True if Python numbers of this kind take the dtype of the tensors beside them."""
+    return kind in ("int", "float", "complex") and _may_become(kind, dtype)
 
 
 def _default_of_stacked(arrays: list[Array]) -> DType | None:
@@ -211,11 +206,12 @@ def _default_of_stacked(arrays: list[Array]) -> DType | None:
     return None
 
 
-def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
-    """Flatten nested sequences level by level. Returns the shape, and the values in order."""
+def _flat(value: object) -> tuple[tuple[int, ...], list[Any], DType | None]:
+    """Flatten nested sequences level by level. Returns the shape, the values in order, and the dtype of the tensors."""
     shape: list[int] = []
     level: list[Any] = [value]
-    while level and any(map(_is_sequence, _samples(level))):
+    samples = _samples(level)
+    while any(map(_is_sequence, samples)):
         if not all(map(_is_sequence, level)):
             raise _not_rectangular(value)
         lengths = set(map(len, level))
@@ -223,9 +219,10 @@ def _flat(value: object) -> tuple[tuple[int, ...], list[Any]]:
             raise _not_rectangular(value)
         shape.append(lengths.pop())
         level = _in_numpy(list(chain.from_iterable(level)))
-    return tuple(shape), [
-        leaf.view(np.ndarray)[()] if isinstance(leaf, np.ndarray) else leaf for leaf in level
-    ]
+        samples = _samples(level)
+    if not any(isinstance(one, np.ndarray) for one in samples):
+        return tuple(shape), level, None
+    return tuple(shape), list(map(unwrapped, level)), dtype_of_tensors(level)
 
 
 def _in_numpy(level: list[Any]) -> list[Any]:
