@@ -6,16 +6,19 @@ from typing import Any, NamedTuple
 import pytest
 from tests.saying import error_saying
 
+import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.optional import OptionalSpec
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.formats.json_values import (
+    from_json,
     part_from_json,
     part_to_json,
     structure_from_json,
     structure_to_json,
+    to_json,
 )
 
 
@@ -101,3 +104,17 @@ def test_a_part_that_is_not_a_tensor_is_refused():
         fix="convert it to tensors first…",
     ):
         part_to_json(OptionalSpec(TensorSpec([])))
+
+
+def test_ragged_and_sparse_tensors_survive():
+    rows = tf.ragged.constant([[[1, 2]], [], [[3], []]], tf.int16)
+    text = tf.RaggedTensor.from_uniform_row_length(["a", "bc"], 1)
+    places = tf.sparse.from_dense([[0, 2.5, 0], [0, 0, 0]])
+    for value in (rows, text):
+        again = from_json(json.loads(json.dumps(to_json(value))))
+        assert again.to_list() == value.to_list()
+        assert again.shape == value.shape
+        assert tf.type_spec_from_value(again) == tf.type_spec_from_value(value)
+    again = from_json(json.loads(json.dumps(to_json(places))))
+    assert tf.sparse.to_dense(again).tolist() == [[0, 2.5, 0], [0, 0, 0]]
+    assert tf.type_spec_from_value(again) == tf.type_spec_from_value(places)

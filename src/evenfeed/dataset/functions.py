@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import check_synchronous, count_or_none, whole_number, yes_or_no
 from evenfeed.core.callsite import where_called
-from evenfeed.core.conversion import Array, to_component
 from evenfeed.core.randomness.random_bits import DrawsForElements
 from evenfeed.core.specs import TensorSpec, spec_of
 from evenfeed.core.structure import DATA, flatten, map_structure, pack
@@ -29,6 +28,7 @@ from evenfeed.plan.elementwise import (
     TakeWhile,
     WithKeys,
     check_state,
+    parts_of_state,
     state_of_scan,
     widened,
 )
@@ -270,7 +270,7 @@ class Functions(Face):
         """Map each element to an output while carrying a state from element to element.
 
         Args:
-            initial_state: The state for the first element: an array, or a structure of arrays.
+            initial_state: The state for the first element: a tensor, which may be ragged or sparse, or a structure.
             scan_func: Receives the state and the element; returns the new state and the output.
             name: Accepted for compatibility; ignored.
 
@@ -282,7 +282,7 @@ class Functions(Face):
             [0, 1, 3, 6]
         """
         del name
-        structure, initial = initial_state, tuple(_components(initial_state))
+        structure, initial = initial_state, parts_of_state(initial_state)
         state = pack(structure, initial, DATA)
         function = self._folding(scan_func, state, "scanning", state_of_scan)
         return dataset_of(Scan(self._plan, structure, initial, function))
@@ -293,7 +293,7 @@ class Functions(Face):
         """Read all elements, fold them into a state, and return the final state.
 
         Args:
-            initial_state: The state for the first element: an array, or a structure of arrays.
+            initial_state: The state for the first element: a tensor, which may be ragged or sparse, or a structure.
             reduce_func: Receives the state and the element; returns the new state.
             name: Accepted for compatibility; ignored.
 
@@ -304,7 +304,7 @@ class Functions(Face):
             10
         """
         del name
-        state = pack(initial_state, _components(initial_state), DATA)
+        state = pack(initial_state, parts_of_state(initial_state), DATA)
         returns = map_structure(of_any_rank, spec_of(state), rules=DATA)
         function = self._folding(reduce_func, state, "reducing", _itself, returns)
         elements = ElementIterator(self._plan, flat=True)
@@ -392,7 +392,3 @@ class Functions(Face):
 
 def _itself(spec: Any) -> Any:
     return spec
-
-
-def _components(value: Any) -> list[Array]:
-    return [to_component(part) for part in flatten(value, DATA)]

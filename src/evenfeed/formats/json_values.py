@@ -14,22 +14,37 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, opened
 
 
-def to_json(array: Array) -> dict[str, Any]:
-    """Convert an array to a dict that JSON can hold."""
-    array = np.asarray(array)
+def to_json(value: Any) -> dict[str, Any]:
+    """Convert an array, or a ragged or sparse tensor, to a dict that JSON can hold."""
+    if isinstance(value, RaggedTensor):
+        splits, length = to_json(value.row_splits), value.uniform_row_length
+        uniform = None if length is None else int(length)
+        return {"values": to_json(value.values), "splits": splits, "uniform": uniform}
+    if isinstance(value, SparseTensor):
+        return {
+            "sparse": [to_json(one) for one in (value.indices, value.values, value.dense_shape)]
+        }
+    array = np.asarray(value)
     head = {"dtype": dtypes.name_of(array.dtype), "shape": list(array.shape)}
     if array.dtype == dtypes.string:
         return head | {"items": [base64.b64encode(item).decode() for item in array.flat]}
     return head | {"bytes": base64.b64encode(array.tobytes()).decode()}
 
 
-def from_json(data: dict[str, Any]) -> Array:
-    """Convert the result of `to_json` back to an array."""
+def from_json(data: dict[str, Any]) -> Any:
+    """Convert the result of `to_json` back to a value."""
+    if "splits" in data:
+        inner = from_json(data["values"])
+        return RaggedTensor(inner, from_json(data["splits"]), data["uniform"])
+    if "sparse" in data:
+        return SparseTensor(*map(from_json, data["sparse"]))
     if "items" in data:
         flat: Array = np.empty(len(data["items"]), dtypes.string)
         flat[:] = [base64.b64decode(item) for item in data["items"]]

@@ -4,8 +4,10 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Final, cast, final
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import to_component
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import UNKNOWN, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, assert_same, flatten, pack
 from evenfeed.plan.checking import BY_VALUE
@@ -185,7 +187,7 @@ class Scan(Node):
 
     child: Node
     structure: Any
-    initial: tuple[Array, ...]
+    initial: tuple[Any, ...]
     function: UserFunction
 
     @property
@@ -200,6 +202,13 @@ class Scan(Node):
     @property
     def size(self) -> int:
         return self.child.size
+
+
+def parts_of_state(value: Any) -> tuple[Any, ...]:
+    """Return the components of an initial state: arrays, and ragged and sparse tensors."""
+    parts: list[Any] = flatten(value, DATA)
+    composite = RaggedTensor | SparseTensor
+    return tuple(part if isinstance(part, composite) else to_component(part) for part in parts)
 
 
 def check_state(old: Any, new: Any, node: Any) -> None:

@@ -1,5 +1,7 @@
 """Functions that get a state or a key: when they fail, and the shapes that they return."""
 
+import tempfile
+
 import numpy as np
 
 
@@ -98,4 +100,49 @@ def refused(tf, ask):
     } | {
         f"parse {label}": ask(lambda t=t: list(tf.data.Dataset.from_tensors(t).apply(parse)))
         for label, t in texts.items()
+    }
+
+
+def sparse_states(tf, ask):
+    """A sparse tensor as the state of scan and reduce, alone and beside a number."""
+    numbers = tf.data.Dataset.range(4)
+
+    def start():
+        return tf.SparseTensor([[0]], np.array([1]), [1])
+
+    def plus(state, x):
+        return tf.SparseTensor(state.indices, state.values + x, state.dense_shape)
+
+    def longer(state, x):
+        indices = tf.concat([state.indices, [[x + 1]]], 0)
+        values = tf.concat([state.values, [x]], 0)
+        return tf.SparseTensor(indices, values, state.dense_shape + 1)
+
+    def counted(state, x):
+        return {"places": plus(state["places"], x), "count": state["count"] + 1}
+
+    def scanned(function, state):
+        return list(numbers.scan(state, lambda s, x: (function(s, x), s)))
+
+    def both():
+        return {"places": start(), "count": np.int64(0)}
+
+    def resumed():
+        iterator = iter(numbers.scan(start(), lambda s, x: (plus(s, x), s)))
+        next(iterator)
+        checkpoint = tf.train.Checkpoint(iterator=iterator)
+        path = checkpoint.write(f"{tempfile.mkdtemp()}/state")
+        before = [next(iterator), next(iterator)]
+        checkpoint.read(path)
+        return before, [next(iterator), next(iterator)]
+
+    return {
+        "scan": scanned(plus, start()),
+        "scan that adds places": scanned(longer, start()),
+        "scan of a dict": scanned(counted, both()),
+        "reduce": numbers.reduce(start(), plus),
+        "reduce that adds places": numbers.reduce(start(), longer),
+        "reduce of a dict": numbers.reduce(both(), counted),
+        "reduce of nothing": numbers.take(0).reduce(start(), plus),
+        "resumed": resumed(),
     }
