@@ -8,9 +8,9 @@ from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast, runtime_che
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.arrays_in_lists import dtype_of_tensors, stackable, unwrapped
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described, shortened
+from evenfeed.core.promotion import dtype_of_tensors, stackable, unwrapped
 from evenfeed.core.tensor_types import HostTensor, asked_width
 from evenfeed.core.text.text_values import as_bytes, bytes_array
 

@@ -7,7 +7,7 @@ ufuncs and methods.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from typing import Any, Final, TypeAlias, final
 
@@ -325,3 +325,29 @@ def _operand(value: Any) -> Any:
     if is_number(kind):
         return kind
     return constant_operand(value) if isinstance(value, (np.ndarray, np.generic)) else None
+
+
+def dtype_of_tensors(values: Iterable[object]) -> DType | None:
+    """Return the dtype of the tensors of the host among values; None if there are none, or they differ."""
+    found = {value.dtype for value in values if isinstance(value, HostTensor)}
+    return found.pop() if len(found) == 1 else None
+
+
+def unwrapped(value: Any) -> Any:
+    """Return the number in an array without axes; anything else unchanged."""
+    return value.view(np.ndarray)[()] if isinstance(value, np.ndarray) else value
+
+
+def stackable(value: Any) -> list[np.ndarray[Any, np.dtype[Any]]] | None:
+    """Return the arrays of a list if `np.stack` can join them: all numeric, of one shape and dtype."""
+    if type(value) not in (list, tuple):
+        return None
+    arrays: list[np.ndarray[Any, np.dtype[Any]]] = [
+        part for part in value if isinstance(part, np.ndarray)
+    ]
+    if not arrays or len(arrays) < len(value):
+        return None
+    kinds = {(array.shape, array.dtype) for array in arrays}
+    if len(kinds) != 1 or arrays[0].dtype.kind not in "biuf" or arrays[0].size == 0:
+        return None
+    return arrays
