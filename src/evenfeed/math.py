@@ -13,9 +13,7 @@ from evenfeed.tensors.arrays.sorting import (
     top_k,
 )
 from evenfeed.tensors.math.arithmetic import (
-    accumulate_n,
     add,
-    add_n,
     divide,
     divide_no_nan,
     floordiv,
@@ -128,6 +126,7 @@ from evenfeed.tensors.math.special_functions import (
     polygamma,
     zeta,
 )
+from evenfeed.tensors.math.sums_of_tensors import accumulate_n, add_n
 from evenfeed.tensors.math.trigonometry import (
     acos,
     acosh,

@@ -19,7 +19,6 @@ from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
 from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.errors import check_divisor
-from evenfeed.core.traced.known_indices import check_key
 from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
@@ -28,6 +27,7 @@ from evenfeed.core.promotion import array_of_list
 from evenfeed.core.shapes import ArrayShape, TensorShape
 from evenfeed.core.side_effects import here
 from evenfeed.core.sparse.variable_slices import assigning
+from evenfeed.core.traced.known_indices import check_key
 
 _EITHER_WAY: Final = [
     "add",

@@ -81,7 +81,6 @@ from evenfeed.tensors.initial_values import (
 )
 from evenfeed.tensors.math.arithmetic import (
     add,
-    add_n,
     divide,
     maximum,
     minimum,
@@ -133,6 +132,7 @@ from evenfeed.tensors.math.single_values import (
     sqrt,
     square,
 )
+from evenfeed.tensors.math.sums_of_tensors import add_n
 from evenfeed.tensors.math.trigonometry import (
     acos,
     acosh,

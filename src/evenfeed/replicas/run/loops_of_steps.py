@@ -17,12 +17,12 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.contexts import StrategyLike
 from evenfeed.replicas.function.closures import NotComparable, closed_over, with_swapped
-from evenfeed.replicas.function.loops.counted_ranges import CountedRange, all_of
 from evenfeed.replicas.function.function import Function
+from evenfeed.replicas.function.loops.counted_ranges import CountedRange, all_of
+from evenfeed.replicas.function.loops.step_loops import StepLoop
 from evenfeed.replicas.function.plain_python import drive, loop_runner, warn_not_compiled
 from evenfeed.replicas.function.reachable import watching
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.function.loops.step_loops import StepLoop
 from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.replica_context import noted
 from evenfeed.replicas.run.many_steps import NEXT_STEP, ManySteps, is_plain_call

@@ -19,16 +19,16 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.iteration import Iterator, StepRun
 from evenfeed.core.lazy_jax import jax, jax_tree, jnp
 from evenfeed.replicas import contexts
-from evenfeed.replicas.function import guarded_calls
 from evenfeed.replicas.function.closures import HOLE, closed_over, replaced
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
+from evenfeed.replicas.function.loops import guarded_calls
+from evenfeed.replicas.function.loops.step_loops import StepLoop
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.plain_python import mode
 from evenfeed.replicas.function.reachable import Place, reached_places, watching
 from evenfeed.replicas.function.recognizing import KnownFunctions
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.function.loops.step_loops import StepLoop
 from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.mesh import replicas_of
 from evenfeed.replicas.tape import reads

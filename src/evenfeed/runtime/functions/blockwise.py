@@ -30,10 +30,10 @@ from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import is_of_one_shape
 from evenfeed.core.traced.kernel_stages import NewKernel
 from evenfeed.plan.elementwise import AUTOTUNE
-from evenfeed.runtime.functions.shapes.by_shape import Run, by_shape
 from evenfeed.runtime.functions.compiled import Compiled, FixedLengthProgram
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables
+from evenfeed.runtime.functions.shapes.by_shape import Run, by_shape
 from evenfeed.runtime.functions.sharing_work import cores, done_by_threads
 from evenfeed.runtime.functions.staging.row_shapes import row_shape, row_shapes, rows_of
 from evenfeed.runtime.functions.vectorise import Row

@@ -13,7 +13,9 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.batchable_specs import BatchableSpec
+from evenfeed.core.callsite import Origin
 from evenfeed.core.conversion import to_array
+from evenfeed.core.errors import described
 from evenfeed.core.optional import ElementOptional, OptionalSpec
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.seeds import CallSeeds
@@ -330,3 +332,15 @@ def of_any_rank(spec: TypeSpec) -> TypeSpec:
     if isinstance(spec, RaggedTensorSpec | SparseTensorSpec):
         return spec.with_shape(None)
     return TensorSpec(None, spec.dtype) if isinstance(spec, TensorSpec) else spec
+
+
+def unknown_spec(name: str, origin: Origin | None) -> ValueError:
+    """Return the error for a function whose output spec only an element would show, if there is none."""
+    return ValueError(
+        described(
+            f"The output spec of {name} is unknown: the function needs concrete values, and "
+            "there is no element to call it with.",
+            fix="pass it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
+            origin=origin,
+        )
+    )

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias, final
 from evenfeed.core.batchable_specs import spec_of_argument
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.callsite import Origin
-from evenfeed.core.errors import described
 from evenfeed.core.randomness.drawn_columns import Turns
 from evenfeed.core.side_effects import Effects, noted
 from evenfeed.core.structure import DATA, map_structure
@@ -26,7 +25,7 @@ from evenfeed.runtime.functions.calls import (
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.element_calls import ElementCalls
 from evenfeed.runtime.functions.kernels import Kernels
-from evenfeed.runtime.functions.probing import spec_without_values
+from evenfeed.runtime.functions.probing import spec_without_values, unknown_spec
 from evenfeed.runtime.functions.reach.purity import chance_noted
 from evenfeed.runtime.functions.reach.shared_findings import Finding
 from evenfeed.runtime.functions.results import Results
@@ -192,22 +191,14 @@ class RowFunction:
 
     def _try_first_elements(self) -> None:
         """Find the output spec from the first element that does not fail, or else without values."""
-        for result in self.first_results():
-            if not isinstance(result, Exception):
-                return
+        if not all(isinstance(result, Exception) for result in self.first_results()):
+            return
         if (spec := spec_without_values(self.calling, self.effects)) is not None:
             self._results.learn(spec)
             return
         if errors := self._first_calls.errors():
             raise errors[0]
-        raise ValueError(
-            described(
-                f"The output spec of {self.name} is unknown: the function needs concrete values, and "
-                "there is no element to call it with.",
-                fix="pass it: map(..., output_signature=tf.TensorSpec(shape, dtype)).",
-                origin=self.origin,
-            )
-        )
+        raise unknown_spec(self.name, self.origin)
 
     def first_results(self) -> Iterator[Result]:
         """Yield the results of the first elements, before a pass reads them; see `recalling`."""
@@ -222,10 +213,10 @@ class RowFunction:
                 found = calls.one(calls.arguments(parts), self.effects) if known is None else known
             except Exception as error:  # noqa: BLE001 - raised again with a note
                 found = self._explained(error, number, parts)
-        if not isinstance(found, Exception):
-            self.meter.end(start, 1)
-            return found
-        raise found from found.__cause__
+        if isinstance(found, Exception):
+            raise found from found.__cause__
+        self.meter.end(start, 1)
+        return found
 
     @property
     def traced(self) -> tuple[Compiled, Kernels] | None:

@@ -9,12 +9,11 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.errors import InvalidArgumentError, described, zero_divisor
+from evenfeed.core.errors import InvalidArgumentError, zero_divisor
 from evenfeed.core.lazy_jax import jax, jnp
-from evenfeed.core.ragged import ragged_mapping
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
-from evenfeed.tensors.creation import DTypeLike, Tensor
+from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.exact_numbers import (
     exact_floor_quotient,
@@ -26,13 +25,11 @@ from evenfeed.tensors.exact_numbers import (
 from evenfeed.tensors.operands import (
     FLOATS,
     REALS,
-    apply,
     converted_together,
     elementwise,
     is_text,
     wide,
 )
-from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
 def add(x: object, y: object, name: str | None = None) -> Tensor:
@@ -262,43 +259,6 @@ def xdivy(x: object, y: object, name: str | None = None) -> Tensor:
     return elementwise("xdivy", _times_function_of(jnp.reciprocal), x, y, accepts=FLOATS)
 
 
-@for_ragged(ragged_mapping.add_n, several=True)
-def add_n(inputs: object, name: str | None = None) -> Tensor:
-    """Add up a list of tensors of one shape, or the rows of a tensor.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.add_n([[1, 2], [3, 4]]).tolist()
-        [4, 6]
-    """
-    tensors = _tensors_of(inputs)
-    if not tensors:
-        raise ValueError(
-            described("add_n got no tensors.", fix="pass a list of at least one tensor.")
-        )
-    return apply("add_n", _sum_of_one_shape, *tensors)
-
-
-def accumulate_n(
-    inputs: object,
-    shape: object = None,
-    tensor_dtype: DTypeLike | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Add up a list of tensors of one shape, like `add_n`.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.math.accumulate_n([[1, 2], [3, 4]]).tolist()
-        [4, 6]
-    """
-    if not isinstance(inputs, (list, tuple)):
-        raise ValueError(
-            described("accumulate_n needs a list of tensors.", fix="pass a list, or call add_n.")
-        )
-    return add_n(cast("object", inputs))
-
-
 def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
     """Return the value of a polynomial, whose coefficients start with the highest power.
 
@@ -309,21 +269,6 @@ def polyval(coeffs: object, x: object, name: str | None = None) -> Tensor:
     """
     numbers = list(cast("Iterable[object]", coeffs))
     return elementwise("polyval", _polynomial, x, *numbers)
-
-
-def _tensors_of(inputs: object) -> list[object]:
-    rows: Any = inputs
-    return list(rows) if isinstance(inputs, Iterable) or getattr(inputs, "ndim", 0) else [inputs]
-
-
-def _sum_of_one_shape(*tensors: Any) -> Any:
-    shapes = {tensor.shape for tensor in tensors}
-    if len(shapes) > 1:
-        raise InvalidArgumentError(
-            f"add_n needs tensors of one shape, but got {sorted(shapes)}.",
-            fix="broadcast them first, or add them with +.",
-        )
-    return reduce(jnp.add, tensors)
 
 
 def _polynomial(x: Any, *coefficients: Any) -> Any:
