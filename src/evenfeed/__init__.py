@@ -64,10 +64,10 @@ from evenfeed.tensors.creation import (
     convert_to_tensor,
     is_tensor,
     ones,
-    range,  # noqa: A004 - TensorFlow's name
     zeros,
 )
 from evenfeed.tensors.indexed_slices import IndexedSlices, IndexedSlicesSpec
+from evenfeed.tensors.number_ranges import range  # noqa: A004 - TensorFlow's name
 from evenfeed.version import VERSION
 
 newaxis = None

@@ -11,13 +11,11 @@ NAN, INF = np.nan, np.inf
 VALUES = {
     "float32": np.array([[1.5, -2.5, 0.1], [7.0, 0.25, -3.0]], np.float32),
     "odd_floats": np.array([[NAN, INF, -INF], [-0.0, 0.0, 3e38]], np.float32),
-    "float64": np.array([[0.1, -1e300, 2.5], [1.0, 0.5, -0.5]]),
-    "int32": np.array([[3, -7, 2**31 - 1], [5, 1, -(2**31)]], np.int32),
+    "int32": np.array([[3, 3, 2**31 - 1], [5, 3, -(2**31)]], np.int32),
     "int64": np.array([[2**40, -7, 3], [1, 2, 3]]),
     "uint8": np.array([[255, 1, 2], [3, 4, 200]], np.uint8),
     "bool": np.array([[True, False, True], [False, False, True]]),
     "empty": np.zeros((0, 3), np.float32),
-    "alike": np.array([[2, 2, 1], [1, 2, 2]], np.int32),
 }
 
 FUNCTIONS = {

@@ -27,6 +27,7 @@ from evenfeed.core.dtypes import DType, as_integers
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promised_shapes import shaped_like
+from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import TensorShape, partly_unknown
 from evenfeed.core.sparse.sparse_tensors import SparseTensor
@@ -34,11 +35,11 @@ from evenfeed.core.tensor_types import HostTensor, asked_width, host_tensor
 from evenfeed.core.tensor_types import Tensor as AnyTensor
 from evenfeed.tensors.device_arrays import (
     asked_dtype,
-    computed,
     filled,
     held_dtype,
     remembering,
     stays_on_host,
+    to_device_array,
 )
 
 Tensor: TypeAlias = "jax.Array | Array"
@@ -55,16 +56,6 @@ class ReadsAsTensor(Protocol):
 # Types that are never on a device. The check must not load JAX.
 _HOST_VALUES: Final = (np.ndarray, np.generic, bool, int, float, complex, str, bytes, list, tuple)
 _PLAIN_TYPES: Final = frozenset({bool, int, float, complex, str, bytes})
-
-# The dtypes that TensorFlow's `range` supports. The widest one among the arguments wins.
-_COUNTING: Final = (
-    dtypes.int32,
-    dtypes.int64,
-    dtypes.float16,
-    dtypes.bfloat16,
-    dtypes.float32,
-    dtypes.float64,
-)
 
 
 def constant(
@@ -88,11 +79,12 @@ def constant(
         >>> tf.constant(["a", "b"]).tolist()
         [b'a', b'b']
     """
-    if dtype is not None and is_on_device(value) and _differs(value, dtypes.as_dtype(dtype)):
-        raise TypeError(_other_dtype(value, dtypes.as_dtype(dtype)))
-    tensor = convert_to_tensor(value, dtype)
+    asked = None if dtype is None else dtypes.as_dtype(dtype)
+    if asked is not None and is_on_device(value) and _differs(value, asked):
+        raise TypeError(_other_dtype(value, asked))
+    tensor = host_or_device(value, asked)
     if isinstance(value, np.ndarray) and isinstance(tensor, np.ndarray):
-        tensor = tensor.copy()  # a user array of text, which the user may change
+        tensor = tensor.copy()  # a user array, which the user may change
     if shape is None:
         return tensor
     wide, filled = asked_width(tensor), _filled(tensor, static_shape(shape))
@@ -129,6 +121,14 @@ def convert_to_tensor(
         return _converted(value)
 
 
+def host_or_device(value: object, dtype: DType | None = None) -> Any:
+    """Convert to a tensor. Numbers of the host stay there in a function that a dataset calls for each element."""
+    if not stays_on_host() or isinstance(value, TensorShape) or holds_device_arrays(value):
+        return convert_to_tensor(value, dtype)
+    array = to_array(value, dtype)
+    return array if isinstance(array, HostTensor) else computed_tensor(array)
+
+
 def zeros(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
     """Create a tensor of zeros; for the string dtype, of empty strings.
 
@@ -154,38 +154,6 @@ def ones(shape: object, dtype: DTypeLike = dtypes.float32, name: str | None = No
     if held == dtypes.string:
         raise cannot_hold(1, held)
     return shaped_like(filled(1, static_shape(shape), dtype), shape)
-
-
-def range(  # noqa: A001 - TensorFlow's name
-    start: object,
-    limit: object = None,
-    delta: object = 1,
-    dtype: DTypeLike | None = None,
-    name: str | None = None,
-) -> "jax.Array":
-    """Create the numbers from `start` up to `limit`, exclusive, in steps of `delta`.
-
-    Args:
-        start: The first number. Without `limit`, it is the limit, and the range starts at 0.
-        limit: The end of the range, exclusive.
-        delta: The step, which may be negative or fractional.
-        dtype: The dtype of the numbers; by default the widest among the arguments.
-        name: Accepted for compatibility.
-
-    Examples:
-        >>> import evenfeed as tf
-        >>> tf.range(5).tolist()
-        [0, 1, 2, 3, 4]
-        >>> tf.range(3, 0, -1).tolist()
-        [3, 2, 1]
-    """
-    bounds = (0, start, delta) if limit is None else (start, limit, delta)
-    if dtype is None:
-        numbers = _in_widest([_bound(bound) for bound in bounds])
-    else:
-        asked_dtype(dtype)  # warns
-        numbers = [_bound(bound, _countable(dtypes.as_dtype(dtype))) for bound in bounds]
-    return computed(_counted(*numbers), "the range")
 
 
 def is_tensor(x: object) -> bool:
@@ -300,9 +268,7 @@ def _converted(value: object, asked: DType | None = None) -> Tensor:
     array = to_array(value, asked)
     if array.dtype == dtypes.string:
         return host_tensor(array)
-    if isinstance(value, HostTensor) and array is value and stays_on_host():
-        return value
-    return computed(array.copy() if array is value else array, "the tensor")
+    return to_device_array(array, "the tensor")
 
 
 def _differs(value: "jax.Array | ReadsAsTensor", asked: DType) -> bool:
@@ -327,72 +293,6 @@ def _filled(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
             )
         )
     one = tensor.reshape(())
-    return (
-        jnp.full(shape, one)
-        if isinstance(one, jax.Array)
-        else host_tensor(np.full(shape, one, one.dtype))
-    )
-
-
-_SMALL: Final = 2**31
-
-
-def _bound(value: object, dtype: DType | None = None) -> Array:
-    """Convert one argument of `range` to a NumPy scalar. Only tensors are cast to `dtype`."""
-    if type(value) is int and dtype is None and -_SMALL <= value < _SMALL:
-        return np.asarray(value, dtypes.int32)  # nearly always, in a tenth of the time
-    known = np.asarray(read(value)) if is_on_device(value) else value
-    number = to_array(known, dtype)
-    if number.ndim > 0:
-        raise InvalidArgumentError(
-            f"range needs single numbers, but got {shortened(value)}.",
-            fix="pass a number, or a tensor of shape [].",
-        )
-    return number
-
-
-def _countable(dtype: DType) -> DType:
-    if dtype.kind == "c":
-        raise InvalidArgumentError(
-            f"range does not support {dtype.name}, which has no order.",
-            fix="use a float dtype, and convert the result with evenfeed.cast.",
-        )
-    return dtype
-
-
-def _in_widest(numbers: list[Array]) -> list[Array]:
-    for number in numbers:
-        if number.dtype not in _COUNTING:
-            raise TypeError(
-                described(
-                    f"range supports {', '.join(dtype.name for dtype in _COUNTING)}, "
-                    f"but got {dtypes.name_of(number.dtype)}.",
-                    fix="pass numbers of one of these dtypes, or choose one with dtype=.",
-                )
-            )
-    widest = max((number.dtype for number in numbers), key=_COUNTING.index)
-    return [number.astype(widest) for number in numbers]
-
-
-def _counted(start: Array, limit: Array, delta: Array) -> Array:
-    # `not <=` instead of `>`, so that NaN is rejected too.
-    if delta == 0 or (delta > 0 and not start <= limit) or (delta < 0 and not start >= limit):
-        raise InvalidArgumentError(
-            f"range cannot go from {start} to {limit} in steps of {delta}.",
-            fix="pass a delta that leads from start to limit.",
-        )
-    if start.dtype.kind in "iu":
-        return np.arange(int(start), int(limit), int(delta)).astype(start.dtype)
-    steps = np.arange(_steps(start, limit, delta)).astype(start.dtype)
-    return start + steps * delta
-
-
-def _steps(start: Array, limit: Array, delta: Array) -> int:
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = float(abs((limit - start) / delta))
-    if not math.isfinite(steps):
-        raise InvalidArgumentError(
-            f"range from {start} to {limit} in steps of {delta} does not end.",
-            fix="pass finite numbers.",
-        )
-    return math.ceil(steps)
+    if isinstance(one, jax.Array):
+        return jnp.full(shape, one)
+    return computed_tensor(np.full(shape, one, one.dtype))

@@ -29,10 +29,9 @@ from evenfeed.core.promotion import (
 from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
-from evenfeed.core.tensor_types import HostTensor, host_tensor
+from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import (
-    Tensor,
     convert_to_tensor,
     holds_device_arrays,
     is_on_device,
@@ -43,7 +42,6 @@ from evenfeed.tensors.device_arrays import (
     is_traced,
     is_tracing,
     remembering,
-    stays_on_host,
     to_device_array,
 )
 from evenfeed.tensors.exact_numbers import exact_arrays, own_tensor, stay_on_host, twin_of
@@ -198,11 +196,6 @@ def shaped_by(found: Any, *operands: object) -> Any:
     if promised_shapes.here.promised:
         promise_result(found, operands)
     return found
-
-
-def host_or_device(value: object) -> Tensor:
-    """Convert to a tensor. Numbers of the host stay there in a function that a dataset calls for each element."""
-    return value if isinstance(value, HostTensor) and stays_on_host() else convert_to_tensor(value)
 
 
 def converted_together(operands: Iterable[object]) -> list[Any]:

@@ -85,7 +85,8 @@ def reshape(tensor: object, shape: object, name: str | None = None) -> Tensor:
     made = traced_rows.reshaped(tensor, shape) if isinstance(tensor, Handle) else None
     if made is not None:
         return made
-    values = convert_to_tensor(tensor)
+    is_host = isinstance(tensor, HostTensor) and stays_on_host()
+    values: Any = tensor if is_host else convert_to_tensor(tensor)
     if promised_shapes.here.stand_ins:
         values = convert_to_tensor(_like(shape, values))
     found = values.reshape(_resolved(shape, values.shape))

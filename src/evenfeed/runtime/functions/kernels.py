@@ -85,7 +85,7 @@ class Kernels:
         """Whether there are row kernels, whose work threads can share."""
         return any(map(_is_row_kernel, self.calls))
 
-    @cached_property
+    @property
     def wait(self) -> bool:
         """Whether some of them wait for a disk or the network."""
         return any(isinstance(call.kernel, RowKernel) and call.kernel.waits for call in self.calls)

@@ -18,9 +18,9 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.core.ragged import ragged_math
 from evenfeed.core.shapes import TensorShape
 from evenfeed.tensors.axes import axis_of, known_integer
-from evenfeed.tensors.creation import Tensor, convert_to_tensor, whole_numbers
+from evenfeed.tensors.creation import Tensor, convert_to_tensor, host_or_device, whole_numbers
 from evenfeed.tensors.device_arrays import is_traced
-from evenfeed.tensors.operands import COMPUTABLE, apply, host_or_device, is_text, rearrange
+from evenfeed.tensors.operands import COMPUTABLE, apply, is_text, rearrange
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
@@ -32,7 +32,7 @@ def slice(input_: object, begin: object, size: object, name: str | None = None) 
         >>> tf.slice([[1, 2, 3], [4, 5, 6]], [0, 1], [2, -1]).tolist()
         [[2, 3], [5, 6]]
     """
-    tensor = convert_to_tensor(input_)
+    tensor = host_or_device(input_)
     lengths = [known_integer(one, "size") for one in _entries(size)]
     if holds_tracers(begin):
         return apply(

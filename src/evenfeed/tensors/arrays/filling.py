@@ -16,7 +16,7 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
-from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
+from evenfeed.tensors.creation import DTypeLike, Tensor, host_or_device, static_shape
 from evenfeed.tensors.device_arrays import asked_dtype, filled, remembering, stays_on_host
 from evenfeed.tensors.operands import (
     COMPUTABLE,
@@ -24,7 +24,6 @@ from evenfeed.tensors.operands import (
     REALS,
     apply,
     check_dtypes,
-    host_or_device,
     in_dtype,
     is_text,
     rearrange,
@@ -126,7 +125,7 @@ def sequence_mask(
         >>> tf.sequence_mask([1, 3]).tolist()
         [[True, False, False], [True, True, True]]
     """
-    tensor = convert_to_tensor(lengths)
+    tensor = host_or_device(lengths)
     check_dtypes("sequence_mask", [tensor], INTEGERS)
     longest = (
         int(np.asarray(tensor).max(initial=0))

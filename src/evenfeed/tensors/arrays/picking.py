@@ -20,7 +20,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_picking
 from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axis_of, known_integer
-from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, static_shape
+from evenfeed.tensors.creation import DTypeLike, Tensor, host_or_device, static_shape
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.operands import (
     COMPUTABLE,
@@ -61,7 +61,7 @@ def gather(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         [b'b']
     """
     shared = known_integer(batch_dims, "batch_dims")
-    tensor, places = convert_to_tensor(params), indices_of(indices)
+    tensor, places = host_or_device(params), indices_of(indices)
     shared += places.ndim if shared < 0 else 0
     along = axis_of(tensor.ndim, shared if axis is None else axis)
     _check_range("gather", places, tensor.shape[along])
@@ -84,7 +84,7 @@ def gather_nd(
         [2, 3]
     """
     shared = known_integer(batch_dims, "batch_dims")
-    tensor, places = convert_to_tensor(params), indices_of(indices)
+    tensor, places = host_or_device(params), indices_of(indices)
     check_places("gather_nd", places, tensor.shape[shared:])
 
     def formula(xp: Any, values: Any, at: Any) -> Any:
@@ -267,7 +267,7 @@ _DROPPED: Final[dict[str, Any]] = {"mode": "drop", "wrap_negative_indices": Fals
 
 def indices_of(value: object) -> Any:
     """Convert indices to a tensor of integers."""
-    tensor = convert_to_tensor(value)
+    tensor = host_or_device(value)
     check_dtypes("An index", [tensor], INTEGERS)
     return tensor
 

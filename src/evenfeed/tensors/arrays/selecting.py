@@ -20,7 +20,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_math, ragged_picking
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.tensors.axes import axis_of, known_integer
-from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
+from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, host_or_device
 from evenfeed.tensors.device_arrays import computed, stays_on_host
 from evenfeed.tensors.operands import (
     ANY,
@@ -30,7 +30,6 @@ from evenfeed.tensors.operands import (
     check_dtypes,
     converted_together,
     elementwise,
-    host_or_device,
     in_dtype,
     is_text,
 )

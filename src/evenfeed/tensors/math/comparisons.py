@@ -12,10 +12,12 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.text.text_values import compared, unlike_shapes
 from evenfeed.tensors.creation import Tensor, convert_together
+from evenfeed.tensors.device_arrays import stays_on_host
 from evenfeed.tensors.exact_numbers import stay_on_host
 from evenfeed.tensors.operands import (
     BOOLS,
     REALS,
+    converted_together,
     elementwise,
     evaluated_if_known,
     is_text,
@@ -141,14 +143,16 @@ def _compared(x: object, y: object, *, equal: bool) -> Any:
             return one.compared(other, equal=equal)
     if isinstance(x, RaggedTensor) or isinstance(y, RaggedTensor):
         return x == y if equal else x != y
-    left, right = convert_together([x, y])
+    given = converted_together([x, y]) if stays_on_host() else []
+    on_host = bool(given) and stay_on_host(given) and not any(map(is_text, given))
+    left, right = given if on_host else convert_together([x, y])
     try:
         np.broadcast_shapes(left.shape, right.shape)
     except ValueError:
         raise unlike_shapes(left.shape, right.shape) from None
     if is_text(left):
         return jnp.asarray(compared(np.asarray(left), right, equal=equal))
-    if stay_on_host([left, right]):
+    if on_host:
         return computed_tensor((np.equal if equal else np.not_equal)(left, right))
     with evaluated_if_known([left, right]):
         return jnp.equal(left, right) if equal else jnp.not_equal(left, right)

@@ -6,7 +6,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from evenfeed.core.conversion import Array
-from evenfeed.tensors import creation
+from evenfeed.tensors import number_ranges
 
 _MOST: Final = 2**31
 
@@ -31,13 +31,18 @@ class CountedRange:
     def on_device(self) -> Any:
         """Return the tensor that `tf.range` returns."""
         bounds: Any = self._bounds
-        return creation.range(*bounds)
+        return number_ranges.range(*bounds)
 
 
 def counted_range(function: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what a loop iterates over: the result of a function, usually `tf.range`."""
     small = all(type(each) is int and abs(each) < _MOST for each in args)
-    if function is not creation.range or kwargs or not small or (len(args) > 2 and not args[2]):
+    if (
+        function is not number_ranges.range
+        or kwargs
+        or not small
+        or (len(args) > 2 and not args[2])
+    ):
         return function(*args, **kwargs)
     return CountedRange(args)
 
