@@ -202,7 +202,7 @@ def test_a_job_is_started_again_with_the_workers_that_are_left(script, tmp_path)
         sys.exit(0)
     if index == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(0.2)
+    time.sleep(1)
     sys.exit(1)  # it lost its neighbour
     """)
     done = run("--workers", "4", "--restarts", "3", "--min-workers", "3", path)
