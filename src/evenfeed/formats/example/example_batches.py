@@ -234,13 +234,17 @@ def places_of(
 ) -> tuple[Array, Array, Array]:
     """Return where the values of each feature and record start, how many there are, and a mask of odd records.
 
+    How many there are is not found if all counts are known.
+
     Args:
         records: The records.
         wanted: The requested features.
         counts: The number of values of each, or `example_kernels.ANY`.
     """
     keys = [feature.key.encode() for feature in wanted]
-    places, sizes = np.empty((2, len(wanted), len(records)), np.int64)
+    places = np.empty((len(wanted), len(records)), np.int64)
+    varies = example_kernels.ANY in counts
+    sizes = np.empty((len(wanted) if varies else 0, len(records)), np.int64)
     odd = np.empty(len(records), np.bool_)
     longest = int((records.stops - records.starts).max())
     example_kernels.find(

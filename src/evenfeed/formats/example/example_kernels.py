@@ -65,7 +65,8 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
         kinds: The tag byte of each feature's list.
         counts: The number of values of each feature, or `ANY`.
         places: Output: for each feature and record, where its values start, or `MISSING`.
-        sizes: Output: for each feature and record, the number of its values; 0 if it is missing.
+        sizes: Output: for each feature and record, the number of its values; 0 if it is missing. Without rows if all counts
+            are known.
         odd: Output: whether each record is odd.
         table: Room for the features by the hashes of their names: a power of two, and more than there are features.
         mask: Room for the mask of a record.
@@ -73,6 +74,7 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     """
     # The record whose layout is kept, the number of its words, and how many layouts may still be tried.
     known, size, trials = -1, 0, _TRIALS
+    varies = len(sizes) > 0
     _fill_table(names, name_stops, table)
     for row in range(len(stops)):
         start, stop = starts[_U64(row)], stops[_U64(row)]
@@ -84,11 +86,13 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             for feature in range(len(kinds)):
                 place = places[_U64(feature), _U64(known)]
                 places[_U64(feature), _U64(row)] = place if place == MISSING else place + moved
-                sizes[_U64(feature), _U64(row)] = sizes[_U64(feature), _U64(known)]
+                if varies:
+                    sizes[_U64(feature), _U64(row)] = sizes[_U64(feature), _U64(known)]
             continue
         for feature in range(len(kinds)):
             places[_U64(feature), _U64(row)] = MISSING
-            sizes[_U64(feature), _U64(row)] = 0
+            if varies:
+                sizes[_U64(feature), _U64(row)] = 0
         if start < stop:
             first, last = _field(data, start, stop, _FIRST, True)
             good = _found(
@@ -243,10 +247,11 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             if count != MISSING:
                 if data[_U64(value)] != kinds[_U64(feature)]:
                     return False
-                if count != counts[_U64(feature)] != ANY:
+                if counts[_U64(feature)] == ANY:
+                    sizes[_U64(feature), _U64(row)] = count
+                elif count != counts[_U64(feature)]:
                     return False
                 places[_U64(feature), _U64(row)] = begin
-                sizes[_U64(feature), _U64(row)] = count
     return at >= 0 and at == end
 
 
