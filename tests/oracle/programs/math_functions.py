@@ -312,7 +312,7 @@ def _parts(label, dataset):
 
 
 def extremes_of_rows_with_nan(tf, ask):
-    """NaN is the largest and the smallest of values, however many rows are reduced together."""
+    """NaN is an extreme of values, and of norms, however many rows are reduced together."""
     rows = np.ones((3000, 2, 3), np.float32)
     rows[::2, 1, 2] = np.nan
     rows[5] = np.inf
@@ -323,5 +323,10 @@ def extremes_of_rows_with_nan(tf, ask):
         answers[f"{name} of all"] = ask(lambda r=reduce: r(tf.constant(rows), [1, 2])[:8])
         answers[f"{name} in a map"] = ask(
             lambda r=reduce, d=data: list(d.map(lambda x: r(x, 0)).skip(2).take(4))
+        )
+    data = tf.data.Dataset.from_tensor_slices(rows)
+    for name, given in (("vector", {"axis": 0}), ("matrix", {"axis": [0, 1]}), ("all", {})):
+        answers[f"norm of {name}"] = ask(
+            lambda g=given: list(data.map(lambda x: tf.norm(x, ord=np.inf, **g)).take(5))
         )
     return answers

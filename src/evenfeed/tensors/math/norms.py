@@ -10,6 +10,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.axes import axes_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.exact_numbers import exact_clip
+from evenfeed.tensors.math.reductions import with_nan
 from evenfeed.tensors.operands import FLOATS, REALS, apply, elementwise, shaped_by
 
 
@@ -175,11 +176,13 @@ def _norm(values: Any, order: object, axes: tuple[int, ...], whole: bool, keepdi
             described(f"Unknown norm {order!r}.", fix='pass "euclidean", "fro" or a number.')
         )
     if len(axes) == 2 and not whole:
-        return jnp.linalg.norm(values, cast("Any", order), axis=axes, keepdims=keepdims)
+        found = jnp.linalg.norm(values, cast("Any", order), axis=axes, keepdims=keepdims)
+        return with_nan(found, values, axes, keepdims)
     return _vector_norm(jnp.abs(values), float(cast("Any", order)), axes, keepdims)
 
 
 def _vector_norm(lengths: Any, order: float, axes: tuple[int, ...], keepdims: bool) -> Any:
     if order == float("inf"):
-        return jnp.max(lengths, axis=axes, keepdims=keepdims)
+        largest = jnp.max(lengths, axis=axes, keepdims=keepdims)
+        return with_nan(largest, lengths, axes, keepdims)
     return jnp.sum(lengths**order, axis=axes, keepdims=keepdims) ** (1 / order)

@@ -358,11 +358,13 @@ def _extreme(
     empty = count_along(tensor, axis) == 0  # JAX raises for empty input
     initial = extreme_of(tensor.dtype, lowest=lowest) if empty else None
     found = reduce(tensor, axis=axis, keepdims=keepdims, initial=initial)
-    if tensor.dtype.kind in "biu":
-        return found
-    # XLA for CPUs loses NaN in the reductions of large tensors (jax 0.10.2).
+    return found if tensor.dtype.kind in "biu" else with_nan(found, tensor, axis, keepdims)
+
+
+def with_nan(found: Any, tensor: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    """Return extremes of floats, and NaN where a value is: XLA for CPUs loses it in large tensors (jax 0.10.2)."""
     has_nan = jnp.any(jnp.isnan(tensor), axis=axis, keepdims=keepdims)
-    return jnp.where(has_nan, jnp.asarray(jnp.nan, tensor.dtype), found)
+    return jnp.where(has_nan, jnp.asarray(jnp.nan, found.dtype), found)
 
 
 _EXACTLY: Final = {
