@@ -19,6 +19,7 @@ from evenfeed.core import promised_shapes
 from evenfeed.core.callsite import Origin, calling_package, where_called
 from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.errors import check_divisor
+from evenfeed.core.floor_division import dividing_jax_arrays
 from evenfeed.core.lazy import LazyModule, random, when_imported
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
@@ -50,7 +51,7 @@ def let_arrays_meet_lists() -> None:
     """Let JAX arrays accept lists in arithmetic. A list gets the dtype that a Python number would get.
 
     Also raise if integers are divided by a 0 that is known, or an index that is known is out of bounds; JAX returns
-    some number, or another row.
+    some number, or another row. And let `//` of floats be TensorFlow's.
 
     JAX rejects lists because they are slow, so a function with a short list of constants could not be traced. In a
     version of JAX with other classes, lists stay rejected.
@@ -62,6 +63,8 @@ def let_arrays_meet_lists() -> None:
             own = getattr(arrays, f"__{name}__", None)
             if own is not None:
                 own = _checking_divisors(own) if name in ("floordiv", "mod") else own
+                if name in ("floordiv", "rfloordiv"):
+                    own = dividing_jax_arrays(own, is_reflected=name == "rfloordiv")
                 setattr(arrays, f"__{name}__", _taking_lists(own))
         if arrays is not None:
             arrays.__getitem__ = _checking_indices(arrays.__getitem__)

@@ -15,6 +15,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, check_divisor, described
+from evenfeed.core.floor_division import dividing_arrays
 from evenfeed.core.names.graph_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
@@ -61,6 +62,9 @@ def _dividing(name: str) -> Any:
     """Return both forms of an operator of NumPy that raises if an integer is divided by 0."""
     by_numpy: Any = getattr(np.ndarray, f"__{name}__")
     reflected: Any = getattr(np.ndarray, f"__r{name}__")
+    if name == "floordiv":
+        by_numpy = dividing_arrays(by_numpy, np.ndarray.__truediv__)
+        reflected = dividing_arrays(reflected, np.ndarray.__rtruediv__)
 
     def operator(tensor: "HostTensor", other: Any) -> Any:
         if not trial.is_on:

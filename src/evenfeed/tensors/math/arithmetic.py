@@ -10,6 +10,7 @@ import numpy as np
 
 from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, zero_divisor
+from evenfeed.core.floor_division import floored_quotient, has_floats
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.tensor_types import host_tensor
@@ -312,7 +313,7 @@ def _times_function_of(function: Callable[[Any], Any]) -> Callable[[Any, Any], A
 
 
 def _floor_quotient(x: Any, y: Any) -> Any:
-    return jnp.floor_divide(x, _divisor(x, y))
+    return floored_quotient(x, y) if has_floats(x, y) else jnp.floor_divide(x, _divisor(x, y))
 
 
 def _floor_remainder(x: Any, y: Any) -> Any:
