@@ -4,6 +4,7 @@ import threading
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import evenfeed as tf
@@ -88,3 +89,45 @@ def test_the_hook_on_iterators_ends_with_the_trace():
         next(iterator)
     assert int(next(iterator)) == 0
     assert int(next(iterator)) == 1
+
+
+def test_a_pass_that_a_trace_cannot_read_is_not_counted():
+    dataset = tf.data.Dataset.range(12).shuffle(12, seed=3).batch(12)
+    with contexts.staged(Staging({})):
+        for begin in (iter, lambda dataset: dataset.reduce(0, lambda state, row: state)):
+            with pytest.raises(Unstaged, match="reads from an iterator"):
+                begin(dataset)
+    passes = [next(iter(dataset)).tolist() for _ in range(3)]
+    assert passes == first_passes(3)
+
+
+def first_passes(count):
+    fresh = tf.data.Dataset.range(12).shuffle(12, seed=3).batch(12)
+    return [next(iter(fresh)).tolist() for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    "distributed",
+    [
+        lambda dataset: dataset,
+        lambda dataset: tf.distribute.MirroredStrategy(
+            ["CPU:0", "CPU:1"]
+        ).experimental_distribute_dataset(dataset),
+        lambda dataset: dataset.distribute(
+            jax.sharding.PartitionSpec("data"),
+            mesh=jax.sharding.Mesh(jax.devices()[:2], ("data",)),
+        ),
+    ],
+)
+def test_the_first_call_of_a_function_gets_the_first_order_of_a_dataset(distributed):
+    dataset = distributed(tf.data.Dataset.range(12).shuffle(12, seed=3).batch(12))
+
+    @tf.function
+    def rows_of(dataset):
+        rows = []
+        for batch in dataset:
+            parts = tf.distribute.get_strategy().experimental_local_results(batch)
+            rows += [row for part in parts for row in np.asarray(part).tolist()]
+        return tf.constant(rows)
+
+    assert [rows_of(dataset).tolist() for _ in range(3)] == first_passes(3)

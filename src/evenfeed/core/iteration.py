@@ -19,9 +19,17 @@ class _Thread(threading.local):
     Attributes:
         instead: Called with the iterator. Returns a placeholder for its next element, or None to read the
             element; raises if there is no placeholder.
+        starting: Called with an iterator before it begins a pass. Raises if nothing could be read: the pass would
+            be counted.
     """
 
     instead: "Callable[[Iterator], Any] | None" = None
+    starting: "Callable[[Iterator], object] | None" = None
+
+    def check_start(self, iterator: "Iterator") -> None:
+        """Raise if an iterator must not begin a pass now."""
+        if self.starting is not None:
+            self.starting(iterator)
 
 
 reading = _Thread()

@@ -165,13 +165,14 @@ class watched_by:  # noqa: N801 - called like a function; a generator would take
 
     def __enter__(self) -> None:
         watcher = self._watcher
-        self._before = here.watcher, reading.instead, seeds.calling.call
+        self._before = here.watcher, reading.instead, reading.starting, seeds.calling.call
         here.watcher = watcher
         reading.instead = None if watcher is None else watcher.pull
+        reading.starting = None
         seeds.calling.call = None if watcher is None else watcher.seeds
 
     def __exit__(self, *_: object) -> None:
-        here.watcher, reading.instead, seeds.calling.call = self._before
+        here.watcher, reading.instead, reading.starting, seeds.calling.call = self._before
 
 
 @final

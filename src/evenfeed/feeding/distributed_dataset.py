@@ -161,6 +161,7 @@ class DistributedIterator(Iterator):
     """
 
     def __init__(self, feed: StepSource, convert: Callable[[Any], Any] | None = None) -> None:
+        reading.check_start(self)
         self.made_under = side_effects.here.watcher
         self._owner = Owner()
         self._feed = feed

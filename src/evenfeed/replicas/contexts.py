@@ -108,7 +108,7 @@ def staged(what: "Staging") -> Generator[None]:
             no_listeners(),
             watched_by(None),
         ):  # the trace itself records what the function reads and assigns
-            reading.instead = what.refuse_elements
+            reading.instead = reading.starting = what.refuse_elements
             yield
     finally:
         here.stagings.pop()

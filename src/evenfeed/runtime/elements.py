@@ -72,6 +72,7 @@ class ElementIterator(Iterator, Forkable):
         begun: Any = None,
         unordered: bool = False,
     ) -> None:
+        reading.check_start(self)
         self.made_under = side_effects.here.watcher
         self._owner = Owner(self)
         self._as_seen = _of_tensors if tensors else Block.cut_up
@@ -332,8 +333,7 @@ class ElementIterator(Iterator, Forkable):
             if self._torn is not None:
                 restore_settings(settings, error)
             raise
-        # Convert the whole Block once; its rows are then tensors.
-        block = self._as_seen(block)
+        block = self._as_seen(block)  # the whole Block once; its rows are then tensors
         self._block, self._torn, self._next_row = block, None, 0
         self._pace.learn(block)
 

@@ -24,7 +24,7 @@ ThreadSettings: TypeAlias = tuple[Any, ...]
 
 def thread_settings() -> ThreadSettings:
     """Return a snapshot of this thread's settings."""
-    watching = here.watcher, reading.instead, seeds.calling.call
+    watching = here.watcher, reading.instead, reading.starting, seeds.calling.call
     return watching, DRAWS.get(), STAGE.get(), _jax_settings()
 
 
@@ -32,7 +32,7 @@ def restore_settings(settings: ThreadSettings, error: BaseException) -> None:
     """Reset the settings to a snapshot, after code that changed them raised `error`."""
     _close_contexts(error.__traceback__)
     watching, draws, stage, jax = settings
-    here.watcher, reading.instead, seeds.calling.call = watching
+    here.watcher, reading.instead, reading.starting, seeds.calling.call = watching
     DRAWS.set(draws)
     STAGE.set(stage)
     _restore_jax(jax)
