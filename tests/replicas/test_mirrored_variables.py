@@ -262,13 +262,13 @@ def test_on_one_replica_the_rules_are_the_same():
         "SyncOnReadVariable:{\n  0: <tf.Variable 'w:0' shape=() dtype=float32, numpy=4.0>\n}"
     )
     assert v.value().devices() == {DEVICES[3]}
-    with pytest.raises(ValueError, match="outside run there is no replica to add to"):
+    with pytest.raises(ValueError, match="does not support additions outside run"):
         v.assign_add(1.0)
     assert float(strategy.run(lambda: v.assign_add(1.0) * 1.0)) == 5.0
     assert float(tf.function(lambda: strategy.run(lambda: v.assign_add(1.0) * 1.0))()) == 6.0
     assert strategy.experimental_local_results(v) == (6.0,)
     none = created(strategy, 4.0, NONE, synchronization=ON_READ)
-    with pytest.raises(ValueError, match="its copies have no common value"):
+    with pytest.raises(ValueError, match="Could not convert from .* VariableAggregation.NONE"):
         none.numpy()
     assert float(strategy.run(lambda: none.value() * 1.0)) == 4.0
 

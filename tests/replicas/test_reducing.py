@@ -240,3 +240,20 @@ def test_gather_says_what_cannot_be_joined():
     ):
         with pytest.raises(kind, match=what):
             strategy.gather(parts_on(strategy, value), axis)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gather_refuses_slices_that_are_the_same_everywhere(compiled):
+    strategy = STRATEGIES[2]
+    gather = lambda value: strategy.gather(value, 0)  # noqa: E731
+    slices = tf.IndexedSlices(tf.constant([[1.0]]), tf.constant([2]), tf.constant([3, 1]))
+    with pytest.raises(NotImplementedError, match="gather does not support IndexedSlices"):
+        (tf.function(gather) if compiled else gather)(slices)
+
+
+def test_gather_says_which_length_or_rank_differs():
+    strategy = STRATEGIES[2]
+    with pytest.raises(InvalidArgumentError, match=r"Dimension 1 in both shapes must be equal"):
+        strategy.gather(parts_on(strategy, [np.ones((1, 1)), np.ones((1, 2))]), 0)
+    with pytest.raises(InvalidArgumentError, match=r"Shape must be rank 1 but is rank 2"):
+        strategy.gather(parts_on(strategy, [np.ones(1), np.ones((1, 2))]), 0)

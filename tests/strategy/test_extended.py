@@ -141,3 +141,15 @@ def test_update_without_grouping_returns_what_each_call_returned(strategy, varia
     found = strategy.extended.update(variable, lambda v, x: {"x": x}, args=(given,), group=False)
     assert isinstance(found["x"], tuple)
     assert [float(x) for x in found["x"]] == [float(x) for x in given.values]
+
+
+def test_a_variable_is_read_across_replicas(strategy):
+    with strategy.scope():
+        v = tf.Variable(
+            1.0,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+    assert float(strategy.extended.read_var(v)) == 2.0
+    with pytest.raises(RuntimeError, match="read_var works across replicas"):
+        strategy.run(strategy.extended.read_var, args=(v,))

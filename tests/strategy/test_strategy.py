@@ -104,6 +104,7 @@ def test_another_scope_inside_says_whose(strategy):
         strategy.scope(),
         error_saying(
             RuntimeError,
+            "Mixing different tf.distribute.Strategy objects: "
             f"{other!r} is used inside the scope of {strategy!r}.",
             fix="leave that scope before you use another strategy.",
         ),

@@ -190,7 +190,7 @@ class ReplicaContext:
         del options
         if any(map(is_slices, flatten(value, NEST))):
             raise UnimplementedError(
-                "all_gather does not accept IndexedSlices.",
+                "all_gather does not support IndexedSlices.",
                 fix="gather their tensors: all_gather((slices.values, slices.indices), axis=0).",
             )
         return self._perform(AllGather(axis), value)

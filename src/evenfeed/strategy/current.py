@@ -99,7 +99,7 @@ def experimental_set_strategy(strategy: Strategy | None) -> None:
     if contexts.here.frames:
         raise RuntimeError(
             described(
-                "experimental_set_strategy must not be called inside scope() or run().",
+                "experimental_set_strategy: Must not be called inside a `tf.distribute.Strategy` scope, nor inside run().",
                 fix="call it earlier, or use only `with strategy.scope():`.",
             )
         )

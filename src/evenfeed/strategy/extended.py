@@ -247,6 +247,11 @@ class StrategyExtended:
         with contexts.entered(Frame(self._strategy, self.replicas, updating=0)):
             return fn(var, *own_args, **own_kwargs)
 
+    def read_var(self, v: Variable) -> Any:
+        """Return the value of a variable: copies that are synchronized on read are aggregated."""
+        self._strategy.check_across("read_var")
+        return v.read_value()
+
     def value_container(self, value: Any) -> Any:
         """Return the container of a value, which here is the value itself."""
         return value

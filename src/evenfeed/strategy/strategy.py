@@ -29,6 +29,7 @@ from evenfeed.replicas.values import PerReplica
 from evenfeed.strategy.devices import device_string
 from evenfeed.strategy.extended import StrategyExtended
 from evenfeed.strategy.followers import followers
+from evenfeed.strategy.older_methods import OlderMethods
 from evenfeed.tensors.device_arrays import is_traced
 
 
@@ -46,7 +47,7 @@ class RunOptions(NamedTuple):
     experimental_xla_options: Any = None
 
 
-class Strategy:
+class Strategy(OlderMethods):
     """Runs a computation on several replicas in sync. The base class of all strategies.
 
     Args:
@@ -159,7 +160,7 @@ class Strategy:
                 )
             )
         if not isinstance(args, (list, tuple)):
-            raise TypeError(
+            raise ValueError(
                 described(
                     f"args must be a tuple, but got {shortened(args)}.", fix="write args=(value,)."
                 )
@@ -322,6 +323,7 @@ class Strategy:
         if level is not None and level.strategy is not self and not level.strategy.is_default:
             raise RuntimeError(
                 described(
+                    "Mixing different tf.distribute.Strategy objects: "
                     f"{self!r} is used inside the scope of {level.strategy!r}.",
                     fix="leave that scope before you use another strategy.",
                 )

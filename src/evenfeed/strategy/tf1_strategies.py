@@ -10,9 +10,6 @@ from evenfeed.cluster.resolvers.resolver import ClusterResolver
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
 from evenfeed.dataset import Dataset
-from evenfeed.feeding.distributed_dataset import distributed_from_function
-from evenfeed.feeding.input_iterator import InputIterator
-from evenfeed.feeding.input_options import InputContext, InputOptions, InputReplicationMode
 from evenfeed.replicas.reduce.reduce_op import ReduceOp
 from evenfeed.strategy.mirrored import MirroredStrategy
 from evenfeed.strategy.multi_worker import MultiWorkerMirroredStrategy
@@ -76,35 +73,6 @@ class StrategyV1(Strategy):
     ) -> Any:
         """Reduce a per-replica value to a single value, by default over the replicas only."""
         return super().reduce(reduce_op, value, axis, valid)
-
-    def make_dataset_iterator(self, dataset: Dataset) -> InputIterator:
-        """Return an iterator over a dataset whose global batches are split over the replicas."""
-        return InputIterator(self.experimental_distribute_dataset(dataset))
-
-    def make_input_fn_iterator(
-        self,
-        input_fn: Callable[[InputContext], Dataset],
-        replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
-    ) -> InputIterator:
-        """Return an iterator over the dataset that a function returns, with one batch per replica in each step.
-
-        A last step with too few batches is dropped.
-
-        Args:
-            input_fn: Called with an InputContext. Returns a dataset.
-            replication_mode: PER_WORKER.
-        """
-        if replication_mode is not InputReplicationMode.PER_WORKER:
-            raise ValueError(
-                described(
-                    f"replication_mode must be PER_WORKER, but got {shortened(replication_mode)}.",
-                    fix="use distribute_datasets_from_function with InputOptions.",
-                )
-            )
-        options = InputOptions()
-        return InputIterator(
-            distributed_from_function(input_fn, self.extended.replicas, options, fills=False)
-        )
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """Call a function on each replica, with the next element of an iterator if one is passed.

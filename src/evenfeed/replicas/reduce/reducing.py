@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 
 from evenfeed.core.conversion import Array, shortened
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
-from evenfeed.core.structure import NEST, is_branch, map_structure
+from evenfeed.core.structure import NEST, flatten, is_branch, map_structure
 from evenfeed.replicas.collectives.all_gather import gather_parts
 from evenfeed.replicas.collectives.all_reduce import sum_parts
 from evenfeed.replicas.context_mesh import apart_from_context_mesh
@@ -35,6 +35,7 @@ from evenfeed.replicas.reduce.parts import (
 )
 from evenfeed.replicas.reduce.reduce_op import ReduceOp, divided
 from evenfeed.replicas.reduce.reduced_slices import (
+    is_slices,
     is_split_slices,
     joined_slices,
     part_of_slices,
@@ -247,6 +248,11 @@ def gathered(replicas: Replicas, value: Any, axis: Any) -> Any:
         raise ValueError(
             described(f"axis must be an integer, but got {shortened(axis)}.", fix="pass axis=0.")
         )
+    if any(is_slices(leaf) and not is_split_slices(leaf) for leaf in flatten(value, NEST)):
+        raise UnimplementedError(
+            "gather does not support IndexedSlices that are the same on all replicas.",
+            fix="pass a tensor: gather(evenfeed.convert_to_tensor(slices), axis=0).",
+        )
     return map_structure(partial(_gathered, replicas, int(axis)), value, rules=NEST)
 
 
@@ -301,11 +307,23 @@ def _joined_shape(shapes: Sequence[tuple[int, ...]], axis: int) -> tuple[int, ..
     others = {(*shape[:place], *shape[place + 1 :]) for shape in shapes}
     if len(others) > 1 or len(set(map(len, shapes))) > 1:
         raise InvalidArgumentError(
-            f"Parts of the shapes {list(shapes)} cannot be concatenated along axis {axis}.",
+            f"Parts of the shapes {list(shapes)} cannot be concatenated along axis {axis}: {_unlike(shapes, place)}.",
             fix="pass parts whose shapes differ along that axis only.",
         )
     length = sum(shape[place] for shape in shapes)
     return (*shapes[0][:place], length, *shapes[0][place + 1 :])
+
+
+def _unlike(shapes: Sequence[tuple[int, ...]], place: int) -> str:
+    """Return which length, or which rank, differs."""
+    first = shapes[0]
+    for shape in shapes[1:]:
+        if len(shape) != len(first):
+            return f"Shape must be rank {len(first)} but is rank {len(shape)}"
+        for axis, (one, other) in enumerate(zip(first, shape, strict=True)):
+            if axis != place and one != other:
+                return f"Dimension {axis} in both shapes must be equal, but are {one} and {other}"
+    return ""
 
 
 def _texts(replicas: Replicas, parts: Sequence[Array]) -> list[Array]:

@@ -112,8 +112,8 @@ def check_created(variable: Any) -> None:
     if variable.synchronization is VariableSynchronization.NONE:
         raise ValueError(
             described(
-                f"The variable {variable.name!r} has synchronization NONE, but every replica has a copy "
-                "of it.",
+                "`NONE` variable synchronization mode is not supported in this strategy, because every replica has "
+                f"a copy. Please change the `synchronization` for variable: {variable.name!r}.",
                 fix="pass VariableSynchronization.ON_WRITE or ON_READ, or create it outside the scope.",
             )
         )
@@ -137,8 +137,8 @@ def check_readable(variable: Any) -> None:
     if is_on_read(variable) and variable.aggregation is VariableAggregation.NONE:
         raise ValueError(
             described(
-                f"The variable {variable.name!r} has no aggregation, so its copies have no common value "
-                "outside run.",
+                f"Could not convert from the copies of the variable {variable.name!r} to one value outside run: its "
+                "aggregation is VariableAggregation.NONE.",
                 fix="create it with aggregation=evenfeed.VariableAggregation.SUM or MEAN, or read its "
                 "copies with strategy.experimental_local_results(variable).",
             )
@@ -151,8 +151,8 @@ def check_assignable(variable: Any, *, adds: bool) -> None:
     if adds and is_on_read(variable) and variable.aggregation is VariableAggregation.SUM:
         raise ValueError(
             described(
-                f"The variable {variable.name!r} is the sum of its replicas' copies, and outside run there "
-                "is no replica to add to.",
+                "A SyncOnReadVariable does not support additions outside run if its aggregation is SUM: "
+                f"{variable.name!r} is the sum of its replicas' copies, and there is no replica to add to.",
                 fix="add to it inside strategy.run, or assign the total with assign().",
             )
         )
