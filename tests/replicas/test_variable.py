@@ -88,7 +88,7 @@ def test_a_first_value_that_is_traced_is_refused():
     def step(x):
         with error_saying(
             ValueError,
-            "The initial value of a variable is a tracer: it depends on the traced function's arguments.",
+            "The initial value of a variable is a tracer: it depends on arguments of a function that JAX transforms.",
             fix="pass a function: Variable(lambda: value), or create the variable outside.",
         ):
             tf.Variable(x)

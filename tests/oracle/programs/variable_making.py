@@ -1,5 +1,7 @@
 """Initializers, `get_variable`, and moving averages."""
 
+import contextlib
+
 import numpy as np
 
 
@@ -112,6 +114,109 @@ def named(tf, ask):
         "bound of a kernel": bounds([3, 3, 20, 30]),
         "default name": ask(default_name),
         "no name": ask(v1.variable_scope, None),
+    }
+
+
+def names_in_scopes(tf, ask):
+    v, v1 = tf.Variable, tf.compat.v1
+
+    class Layer(tf.Module):
+        def __init__(self, name=None):
+            super().__init__(name)
+            with self.name_scope:
+                self.w = v(1.0, name="w")
+
+        @tf.Module.with_name_scope
+        def made_later(self):
+            return v(1.0, name="b").name
+
+    def both():
+        return [v(1.0).name, v1.get_variable("x", [1]).name]
+
+    def in_scopes(*scopes):
+        with contextlib.ExitStack() as stack:
+            for scope in scopes:
+                stack.enter_context(scope)
+            return both()
+
+    def module():
+        with tf.name_scope("a"):
+            layer = Layer("layer")
+        return [layer.w.name, layer.name_scope.name, layer.made_later(), Layer().w.name]
+
+    def function():
+        made = []
+
+        @tf.function
+        def f():
+            with tf.name_scope("in"):
+                if not made:
+                    made.append(v(1.0, name="w"))
+            return made[0] + 1.0
+
+        with tf.name_scope("out"):
+            f()
+        return made[0].name
+
+    def average():
+        with tf.name_scope("a"):
+            made, of = v(1.0, name="w"), tf.train.ExponentialMovingAverage(0.9)
+            of.apply([made])
+        return of.average(made).name
+
+    def entered_again():
+        with v1.variable_scope("s"), v1.variable_scope("t") as scope:
+            pass
+        return in_scopes(v1.variable_scope(scope))
+
+    names, variables = tf.name_scope, v1.variable_scope
+    return {
+        "none": both(),
+        "a name scope": in_scopes(names("a")),
+        "two": in_scopes(names("a"), names("b")),
+        "an absolute one": in_scopes(names("a"), names("b/")),
+        "an empty one": in_scopes(names("a"), names("")),
+        "a variable scope": in_scopes(variables("s")),
+        "two variable scopes": in_scopes(variables("s"), variables("t")),
+        "both": in_scopes(names("a"), variables("s")),
+        "both, the other way": in_scopes(variables("s"), names("a")),
+        "without names": in_scopes(variables("s", auxiliary_name_scope=False)),
+        "a variable scope again": ask(entered_again),
+        "a module": ask(module),
+        "a function": ask(function),
+        "an average": ask(average),
+    }
+
+
+def started_by_arguments(tf, ask):
+    def calls(make, *values, **kwargs):
+        kept = []
+
+        @tf.function
+        def f(x):
+            if not kept:
+                make(kept, x)
+            kept[0].assign_add(tf.ones_like(kept[0]))
+            return kept[0] * x
+
+        return [[f(tf.constant(x)) for x in values], [one.numpy() for one in kept]]
+
+    v = tf.Variable
+
+    def each_call():
+        return tf.function(lambda x: v(x) * 1.0)(tf.constant(1.0))
+
+    def dependent(kept, x):
+        kept.append(v(x))
+        kept.append(v(lambda: 3.0))
+
+    return {
+        "the argument": ask(calls, lambda kept, x: kept.append(v(x)), 2.0, 3.0),
+        "computed": ask(calls, lambda kept, x: kept.append(v(2.0 * x + 1.0)), 2.0, 3.0),
+        "of a shape": ask(calls, lambda kept, x: kept.append(v(tf.ones_like(x))), [1.0, 2.0]),
+        "two variables": ask(calls, dependent, 2.0, 3.0),
+        "not trainable": ask(calls, lambda kept, x: kept.append(v(x, trainable=False)), 2.0),
+        "in each call": ask(each_call),
     }
 
 

@@ -269,7 +269,11 @@ class Compiler:
                 raise _late_variable_error(reason.origin) from None
         # A separate trace creates the variables. It computes concretely whatever needs no argument.
         with jax.ensure_compile_time_eval():
-            _complete(*parts, creates=True)
+            creating = _complete(*parts, creates=True)
+        if creating.started:
+            values = creating([leaves[index] for index in tensors])
+            for variable, value in zip(creating.started, values, strict=True):
+                variable.start(value)
         try:
             return _complete(*parts)
         except Creates as reason:

@@ -29,6 +29,7 @@ from evenfeed.replicas.function.retracing import Retraces, retraces_of
 from evenfeed.replicas.function.signatures import InputSignature, Parameters
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.regrouping import leaves_of
+from evenfeed.tensors.control.scopes import name_scope
 
 
 @final
@@ -138,7 +139,8 @@ class Function:
         before = GivenArguments(args, kwargs, self._parameters.names if self._parameters else ())
         reachable = ReachableArrays(self.python_function, given)
         try:
-            result = self.python_function(*args, **kwargs)
+            with name_scope(""):  # names do not depend on who calls it first
+                result = self.python_function(*args, **kwargs)
         except AttributeError as error:
             explain_missing_member(error)
             raise

@@ -20,7 +20,7 @@ from evenfeed.replicas.run.avals import remember_alike
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.device_arrays import is_traced
+from evenfeed.tensors.device_arrays import is_traced, unbound
 
 HOST_ARRAYS: Any = (np.ndarray, np.generic)
 
@@ -30,6 +30,20 @@ def is_tensor_leaf(leaf: Any) -> bool:
     if isinstance(leaf, HOST_ARRAYS):
         return leaf.dtype.kind not in "OSU"
     return isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct))
+
+
+def as_output(leaf: Any) -> Any:
+    """Return a leaf of the result as a tensor: a compiled function returns Python numbers as tensors."""
+    if isinstance(leaf, Variable):
+        return leaf.value()
+    if is_keras_variable(leaf):
+        return leaf.value
+    if isinstance(leaf, (bool, int, float, complex, str, bytes, *HOST_ARRAYS)):
+        return convert_to_tensor(leaf)
+    # A program cannot return arrays that the function made and that are committed to several devices.
+    if isinstance(leaf, PerReplica) and leaf.whole is None:
+        return PerReplica(leaf.values, replicas=leaf.replicas, shapes=leaf.shapes)
+    return unbound(leaf)
 
 
 def is_text_leaf(leaf: Any) -> bool:

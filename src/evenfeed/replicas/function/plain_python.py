@@ -10,6 +10,7 @@ from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function.loops.loop_source import with_compiled_loops
 from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.tensors.control.scopes import name_scope
 from evenfeed.tensors.creation import convert_to_tensor
 
 # Python types whose values a compiled function returns as tensors.
@@ -85,7 +86,8 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
     outer = contexts.here.driving
     contexts.here.driving = owner if outer is None else outer
     try:
-        result = function(*args, **kwargs)
+        with name_scope(""):
+            result = function(*args, **kwargs)
     except StopIteration as end:
         error = OutOfRangeError(
             "The data has ended.",

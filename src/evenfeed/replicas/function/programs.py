@@ -13,7 +13,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
-from evenfeed.replicas.function.outputs import HOST_ARRAYS, is_tensor_leaf, of_one_replica
+from evenfeed.replicas.function.outputs import as_output, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.refusals import refuses_tracing
 from evenfeed.replicas.function.signatures import specs_of
 from evenfeed.replicas.function.staging import (
@@ -24,7 +24,7 @@ from evenfeed.replicas.function.staging import (
     live,
     used,
 )
-from evenfeed.replicas.keras_variables.keras_handles import is_keras_variable, subject_of
+from evenfeed.replicas.keras_variables.keras_handles import subject_of
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.key_orders import flattened
 from evenfeed.replicas.mesh import Replicas, replicas_of
@@ -36,8 +36,7 @@ from evenfeed.replicas.tape.reads import as_read, check_recordable, is_recorded
 from evenfeed.replicas.tape.replay import one_forward_pass
 from evenfeed.replicas.values import DistributedValues, PerReplica
 from evenfeed.replicas.variables.variable import Variable
-from evenfeed.tensors.creation import convert_to_tensor
-from evenfeed.tensors.device_arrays import is_traced, unbound
+from evenfeed.tensors.device_arrays import is_traced
 
 _Result = TypeVar("_Result")
 
@@ -51,7 +50,7 @@ class Program:
         tree: The structure of the arguments.
         leaves: The leaves of the arguments. Arrays become inputs, all others constants of the program.
         tensors: The indices of the leaves that are arrays.
-        creates: Trace only so that the function creates its variables. The program must not be called.
+        creates: Trace only so that the function creates its variables. The program returns their initial values.
 
     Attributes:
         inputs: The shapes and dtypes of the arrays that it takes.
@@ -60,6 +59,7 @@ class Program:
         writes: The variables that it assigns.
         result_specs: The specs of its results.
         replicas: The replicas on whose devices it runs; None to run where its arguments are.
+        started: The variables whose initial values it returns, if it creates variables.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Program:
         self._known_shardings: dict[int, Any] = {}
         self._over: Replicas | None = None
         self._device: Any = None
+        self.started: list[Variable] = []
         self.inputs = [_spec(leaves[index]) for index in tensors]
         self._is_uneven = _are_uneven(tree.unflatten(leaves))
         is_connected()
@@ -119,12 +120,13 @@ class Program:
             values = dict(zip(specs, held, strict=True))
             staging = Staging(values, uneven=self._is_uneven, creates=self._creates)
             with contexts.staged(staging):
-                result = self._outputs(function(*args, **kwargs), staging)
+                outputs = self._outputs(staging.results(function(*args, **kwargs)), staging)
             if staging.is_incomplete:
                 raise Incomplete("it met a new Keras variable")
             repeated.extend(staging.repeated)
             self._over, self._device = staging.over, staging.device
-            return result
+            self.started = list(staging.started)
+            return outputs
 
         repeated: list[tuple[Any, Any]] = []
         try:
@@ -142,7 +144,7 @@ class Program:
         """Store the structure and the non-tensors of a result, and return the tensors."""
         opened = open_containers(result)
         leaves, tree = leaves_of(opened)
-        outputs = [_as_output(leaf) for leaf in leaves]
+        outputs = [as_output(leaf) for leaf in leaves]
         flat, whole = flattened(tree.unflatten(outputs))
         self._unflatten: Callable[[list[Any]], Any] = whole.unflatten
         if opened is not result:
@@ -372,20 +374,6 @@ def _is_placed_on(replicas: Replicas, array: Any) -> bool:
 
 def _without_tensors(leaves: Sequence[Any]) -> list[Any]:
     return [None if is_tensor_leaf(leaf) else leaf for leaf in leaves]
-
-
-def _as_output(leaf: Any) -> Any:
-    """Return a leaf of the result as a tensor: a compiled function returns Python numbers as tensors."""
-    if isinstance(leaf, Variable):
-        return leaf.value()
-    if is_keras_variable(leaf):
-        return leaf.value
-    if isinstance(leaf, (bool, int, float, complex, str, bytes, *HOST_ARRAYS)):
-        return convert_to_tensor(leaf)
-    # A program cannot return arrays that the function made and that are committed to several devices.
-    if isinstance(leaf, PerReplica) and leaf.whole is None:
-        return PerReplica(leaf.values, replicas=leaf.replicas, shapes=leaf.shapes)
-    return unbound(leaf)
 
 
 def _spec(array: Any) -> Any:

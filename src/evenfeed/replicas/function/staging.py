@@ -6,7 +6,7 @@ from weakref import ref
 
 from evenfeed.core.callsite import Origin, where_called
 from evenfeed.core.errors import described
-from evenfeed.core.lazy_jax import jax, jax_extend_core
+from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.tape.recording import beneath_tapes
@@ -109,6 +109,8 @@ class Staging:
         repeated: Pairs of tracers with the same value: as recorded by a tape, and as computed for its gradients.
         is_incomplete: Whether it met a variable that is not among its inputs, and must be traced again.
         carried: How many of its last results are the state of objects that its caller keeps.
+        started: The variables that it created with an initial value that depends on the function's arguments, and
+            that value.
     """
 
     def __init__(
@@ -127,6 +129,7 @@ class Staging:
         self.uneven = uneven
         self.creates = creates
         self.carried = 0
+        self.started: dict[Any, Any] = {}
         self.repeated: list[tuple[Any, Any]] = []
         self.is_incomplete = False
         self._trace_state = trace_state()
@@ -144,7 +147,16 @@ class Staging:
         with jax.ensure_compile_time_eval():
             held = variable.held
             own = getattr(variable, "replicas", None)
-            return held[0] if own is not None and own is self.within else held
+            current = held[0] if own is not None and own is self.within else held
+        start = contexts.here.stagings[0].started.get(variable)
+        return current if start is None else jnp.broadcast_to(start, current.shape)
+
+    def results(self, result: Any) -> Any:
+        """Return what the program returns: of a trace that creates variables, their initial values."""
+        if not self.creates:
+            return result
+        self.written.clear()  # the next trace assigns again
+        return tuple(self.started.values())
 
     def write(self, variable: Any, value: Any) -> None:
         """Set the value of a variable from here on."""
@@ -152,6 +164,10 @@ class Staging:
         check_place(self._trace_state, variable.name)
         self.values[variable] = value
         self.written[variable] = None
+
+    def is_at(self, place: object) -> bool:
+        """Return True if a trace state is that in which the function was called."""
+        return self._trace_state == place
 
     @staticmethod
     def refuse_elements(iterator: Any) -> None:
@@ -170,6 +186,12 @@ def about_to_create() -> None:
     """Stop a trace that is about to create a variable, unless it runs for that purpose."""
     if contexts.here.stagings and not contexts.here.stagings[0].creates:
         raise Creates("it creates a variable")
+
+
+def creates_at(place: object) -> bool:
+    """Return True if the trace is at a given place, outside of JAX transformations, and runs to create variables."""
+    stagings = contexts.here.stagings
+    return bool(stagings) and stagings[0].creates and stagings[-1].is_at(place)
 
 
 def check_place(rest: object, name: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 from evenfeed.replicas.variables.attaching import Attaching
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.control.scopes import name_scope as opened_scope
+from evenfeed.tensors.control.scopes import scoped_name
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -43,6 +44,7 @@ class Module(Attaching):
                 f"{name!r} is not a valid name for a Module: pass a Python identifier."
             )
         self._name = name or _in_small_letters(type(self).__name__)
+        self._scope_name = f"{scoped_name(self._name)}/"
 
     @property
     def name(self) -> str:
@@ -51,8 +53,8 @@ class Module(Attaching):
 
     @property
     def name_scope(self) -> opened_scope:
-        """A scope with the name of the module."""
-        return opened_scope(self._name)
+        """A scope with the name of the module, and of the scopes in which it was made."""
+        return opened_scope(self._scope_name)
 
     @property
     def variables(self) -> tuple[Any, ...]:

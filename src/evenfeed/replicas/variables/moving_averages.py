@@ -12,6 +12,7 @@ from evenfeed.replicas.variables.attaching import Attaching
 from evenfeed.replicas.variables.scoped_variables import ScopedVariable
 from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.casting import cast
+from evenfeed.tensors.control.scopes import name_scope
 from evenfeed.tensors.math.arithmetic import minimum
 
 # Averages are attributes of this name and a number, in the order of their creation.
@@ -104,7 +105,10 @@ class ExponentialMovingAverage(Attaching):
     def _new_average(self, variable: Any) -> Any:
         strategy = variable.distribute_strategy if isinstance(variable, ScopedVariable) else None
         # All replicas compute the same update.
-        with nullcontext() if strategy is None or contexts.replica_context() else strategy.scope():
+        around = (
+            nullcontext() if strategy is None or contexts.replica_context() else strategy.scope()
+        )
+        with around, name_scope(""):
             return Variable(
                 variable.at_rest,  # also while a function is traced
                 trainable=False,

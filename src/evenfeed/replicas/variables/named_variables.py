@@ -3,6 +3,7 @@
 import enum
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
@@ -12,6 +13,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable import Variable
+from evenfeed.tensors.control.scopes import name_scope
 from evenfeed.tensors.creation import convert_to_tensor, zeros
 from evenfeed.tensors.randomness import uniform
 
@@ -91,7 +93,7 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
         dtype: The default dtype.
         use_resource: Accepted for compatibility.
         constraint: The default constraint.
-        auxiliary_name_scope: Accepted for compatibility.
+        auxiliary_name_scope: Whether it is a `name_scope` too, for variables that are made without `get_variable`.
 
     Examples:
         >>> import evenfeed as tf
@@ -117,7 +119,6 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
         auxiliary_name_scope: bool = True,
     ) -> None:
         del values, regularizer, caching_device, partitioner, reuse, use_resource
-        del auxiliary_name_scope
         _check_getter(custom_getter)
         given = default_name if name_or_scope is None else name_or_scope
         if not isinstance(given, (str, VariableScope)):
@@ -130,6 +131,8 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
         self._given = given
         self._own = {"initializer": initializer, "dtype": dtype, "constraint": constraint}
         self._token: Token[VariableScope | None] | None = None
+        name = given if isinstance(given, str) else given.name.rpartition("/")[2]
+        self._names = name_scope(name) if auxiliary_name_scope else nullcontext()
 
     def __enter__(self) -> VariableScope:
         own = {name: value for name, value in self._own.items() if value is not None}
@@ -139,10 +142,12 @@ class variable_scope:  # noqa: N801 - TensorFlow's name
             around = get_variable_scope()
             scope = replace(around, name=around.original_name_scope + self._given, **own)
         self._token = _scope.set(scope)
+        self._names.__enter__()
         return scope
 
     def __exit__(self, *_: object) -> None:
         assert self._token is not None
+        self._names.__exit__(None, None, None)
         _scope.reset(self._token)
 
 
@@ -195,14 +200,15 @@ def get_variable(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     start = scope.initializer if initializer is None else initializer
     start = start() if isinstance(start, type) else start
     asked = dtypes.as_dtype(scope.dtype if dtype is None else dtype)
-    return Variable(
-        _first_value(name, start, shape, asked, dtype),
-        trainable=trainable,
-        name=scope.original_name_scope + name,
-        constraint=constraint or scope.constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
+    with name_scope(""):  # a variable scope names it instead
+        return Variable(
+            _first_value(name, start, shape, asked, dtype),
+            trainable=trainable,
+            name=scope.original_name_scope + name,
+            constraint=constraint or scope.constraint,
+            synchronization=synchronization,
+            aggregation=aggregation,
+        )
 
 
 def _first_value(name: str, start: Any, shape: Any, asked: dtypes.DType, given: Any) -> Any:

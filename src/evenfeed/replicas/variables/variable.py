@@ -29,6 +29,7 @@ from evenfeed.replicas.variables.variable_arguments import (
     first_value,
 )
 from evenfeed.replicas.variables.variable_creation import Created
+from evenfeed.tensors.control.scopes import scoped_name
 from evenfeed.tensors.creation import convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
 from evenfeed.tensors.printing import tensor_repr
@@ -114,8 +115,10 @@ class Variable(OlderMembers, metaclass=Created):
         on_read = synchronization is VariableSynchronization.ON_READ
         self._trainable = not on_read if trainable is None else bool(trainable)
         self._constraint = constraint
-        self._name = "Variable:0" if name is None else f"{name}:0"
-        array = first_value(initial_value, dtype)
+        self._name = f"{scoped_name('Variable' if name is None else name)}:0"
+        first = array = first_value(initial_value, dtype)
+        if is_traced(first):  # the value follows when the trace has been run
+            array = np.zeros(first.shape, first.dtype)
         if (wide := asked_width(array)) is not None:
             remember_width(self, wide)  # later assignments need it too
         self._shape = TensorShape(array.shape) if shape is None else TensorShape(shape)
@@ -126,9 +129,15 @@ class Variable(OlderMembers, metaclass=Created):
         self._strategy = None if level is None else level.strategy
         self._spec = inner_spec(sharding, self, self._strategy)
         self._check_kind()
+        self.start(array)
+        live.add(self)
+        if is_traced(first):
+            contexts.here.stagings[0].started[self] = first
+
+    def start(self, array: Any) -> None:
+        """Hold the initial value."""
         with apart_from_context_mesh(), jax.ensure_compile_time_eval():  # in a trace, too
             self._hold(array)
-        live.add(self)
 
     # --- what it is ------------------------------------------------------------------------
 

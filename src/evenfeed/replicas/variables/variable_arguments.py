@@ -12,6 +12,7 @@ from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.shapes import TensorShape
+from evenfeed.replicas.function.staging import creates_at, trace_state
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation, VariableSynchronization
 from evenfeed.replicas.variables.variable_arithmetic import OperatorMethods
 from evenfeed.tensors.creation import convert_to_tensor
@@ -19,14 +20,14 @@ from evenfeed.tensors.device_arrays import is_traced
 
 
 def first_value(value: Any, dtype: Any) -> Any:
-    """Return the initial value. It must not depend on the arguments of a traced function."""
+    """Return the initial value. It may depend on the arguments of a traced function if that trace creates variables."""
     with jax.ensure_compile_time_eval():
         given = value() if callable(value) else value
         tensor: Any = convert_to_tensor(given, None if dtype is None else dtypes.as_dtype(dtype))
-    if is_traced(tensor):
+    if is_traced(tensor) and not creates_at(trace_state()):
         raise ValueError(
             described(
-                "The initial value of a variable is a tracer: it depends on the traced function's arguments.",
+                "The initial value of a variable is a tracer: it depends on arguments of a function that JAX transforms.",
                 fix="pass a function: Variable(lambda: value), or create the variable outside.",
             )
         )

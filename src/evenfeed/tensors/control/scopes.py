@@ -58,14 +58,15 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Generator[None
 
 @final
 class name_scope:  # noqa: N801 - TensorFlow's name
-    """A scope of names. Nothing is named after it, except what asks for `get_current_name_scope`.
+    """A scope of names: variables that are made in it have its name before theirs.
 
     Examples:
         >>> import evenfeed as tf
         >>> with tf.name_scope("layer") as scope:
         ...     names = scope, tf.get_current_name_scope()
-        >>> names
-        ('layer/', 'layer')
+        ...     weights = tf.Variable(1.0, name="weights")
+        >>> names, weights.name
+        (('layer/', 'layer'), 'layer/weights:0')
     """
 
     def __init__(self, name: str) -> None:
@@ -98,6 +99,12 @@ def get_current_name_scope() -> str:
         ''
     """
     return _scope.get()
+
+
+def scoped_name(name: str) -> str:
+    """Return a name with the names of the open scopes before it."""
+    scope = _scope.get()
+    return f"{scope}/{name}" if scope else name
 
 
 @contextmanager
