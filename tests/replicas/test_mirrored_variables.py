@@ -268,7 +268,7 @@ def test_on_one_replica_the_rules_are_the_same():
     assert float(tf.function(lambda: strategy.run(lambda: v.assign_add(1.0) * 1.0))()) == 6.0
     assert strategy.experimental_local_results(v) == (6.0,)
     none = created(strategy, 4.0, NONE, synchronization=ON_READ)
-    with pytest.raises(ValueError, match="Could not convert from .* VariableAggregation.NONE"):
+    with pytest.raises(ValueError, match=r"Could not convert from .* VariableAggregation\.NONE"):
         none.numpy()
     assert float(strategy.run(lambda: none.value() * 1.0)) == 4.0
 
