@@ -6,6 +6,7 @@ from tests.failing import ERROR, failing, outcome, unless
 from tests.saying import error_saying
 
 import evenfeed as tf
+from evenfeed.runtime.operators.keyed_elements import KeyedElements
 
 
 def grouped(dataset, key=lambda x: x % 2):
@@ -44,6 +45,62 @@ def test_groups_resume_behind_errors(passed):
     again = iter(grouped(failing(8, 3)))
     again.set_state(json.loads(json.dumps(iterator.get_state())))
     assert outcome(again) == [ERROR, [0, 2, 4], [1, 5, 7], [6]][passed:]
+
+
+def stored(count):
+    """Return sequences of 0, 1, 2, … numbers, twice: the second round is read from a cache that is complete."""
+    spec = tf.TensorSpec([None], tf.int64)
+    made = tf.data.Dataset.from_generator(
+        lambda: (np.arange(length) for length in range(count)), output_signature=spec
+    )
+    return made.cache().repeat(2)
+
+
+def bucketed(dataset):
+    return dataset.bucket_by_sequence_length(lambda row: tf.shape(row)[0], [5, 9], [3, 4, 2])
+
+
+def test_keys_of_a_complete_cache_are_found_many_at_a_time(monkeypatch):
+    reads, keys = [], KeyedElements._keys
+    monkeypatch.setattr(
+        KeyedElements, "_keys", lambda self, block: reads.append(block.length) or keys(self, block)
+    )
+    list(bucketed(stored(40)))
+    assert sum(reads) == 39  # the second round, without its first element
+    assert len(reads) < 8
+
+
+def test_buckets_of_a_complete_cache_are_those_of_single_elements():
+    rows = [np.arange(length) for length in range(40)] * 2
+    again = tf.data.Dataset.from_generator(
+        lambda: iter(rows), output_signature=tf.TensorSpec([None], tf.int64)
+    )
+    for one, two in zip(bucketed(stored(40)), bucketed(again), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("passed", [0, 5, 13, 14, 17, 25, 28])
+def test_buckets_of_a_complete_cache_resume(passed):
+    iterator = iter(bucketed(stored(40)))
+    for _ in range(passed):
+        next(iterator)
+    again = iter(bucketed(stored(40)))
+    again.set_state(json.loads(json.dumps(iterator.get_state())))
+    for one, two in zip(iterator, again, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_key_of_a_complete_cache_that_fails_is_passed():
+    table = tf.constant([0, 1, 0, 1, 0, 1])
+    rows = tf.data.Dataset.range(8).map(lambda x: x, vectorize=False).cache().repeat(2)
+    found = outcome(grouped(rows, lambda x: tf.gather(table, x)))
+    assert found == [[0, 2, 4], [1, 3, 5], ERROR, ERROR, [0, 2, 4], [1, 3, 5], ERROR, ERROR]
+
+
+def test_a_key_that_indexes_out_of_range_is_passed():
+    table = tf.constant([0, 1, 0, 1, 0, 1])
+    found = outcome(grouped(tf.data.Dataset.range(8), lambda x: table[x]))
+    assert found == [[0, 2, 4], [1, 3, 5], ERROR, ERROR]
 
 
 def test_keys_of_values_are_whole_numbers_of_any_width():

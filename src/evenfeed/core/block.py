@@ -364,10 +364,14 @@ def frozen(column: Column) -> Column:
     if isinstance(column, RaggedTensor):
         return ragged_columns.frozen(column)
     if isinstance(column, list):
-        return [frozen(item) if type(item) is np.ndarray else item for item in column]
-    if column is None or isinstance(column, Texts) or not column.flags.writeable:
-        return column
-    view = column.view()
+        return [_frozen_array(item) if type(item) is np.ndarray else item for item in column]
+    return column if column is None or isinstance(column, Texts) else _frozen_array(column)
+
+
+def _frozen_array(array: Array) -> Array:
+    if not array.flags.writeable:
+        return array
+    view = array.view()
     view.flags.writeable = False
     return view
 

@@ -42,6 +42,11 @@ class PlayAgain(Operator):
         """All rounds are alike."""
         return self._child is not None and self._child.reads_freely
 
+    @property
+    def hides_reads(self) -> bool:
+        """True if it is unobservable in this round: a read ends with the round."""
+        return self._child is not None and self._child.hides_reads
+
     def read(self, most: int) -> Block | None:
         while self._child is not None:
             if (copies := self._copies(most)) is not None:
