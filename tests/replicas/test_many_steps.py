@@ -335,6 +335,19 @@ def test_metrics_and_prints_work_in_a_loop(strategy, capfd):
     assert capfd.readouterr().err.split() == ["step", "0", "step", "1", "step", "2"]
 
 
+@pytest.mark.parametrize("loop", [tf.range, range])
+def test_each_replica_prints_a_text_without_tensors_at_each_step(strategy, loop, capfd):
+    @tf.function
+    def train(iterator):
+        for _ in loop(3):
+            strategy.run(lambda x: tf.print("shape", tf.shape(x)[1:]), args=(next(iterator),))
+
+    data = tf.data.Dataset.from_tensor_slices(DATA).batch(4)
+    train(iter(strategy.experimental_distribute_dataset(data)))
+    prints = capfd.readouterr().err.splitlines()
+    assert prints == [f"shape [{FEATURES + 1}]"] * 3 * strategy.num_replicas_in_sync
+
+
 def test_steps_of_tensorflow_1_return_their_last_outputs(strategy):
     training = Training(strategy)
     iterator = iter(training.dataset)

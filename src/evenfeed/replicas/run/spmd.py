@@ -199,7 +199,13 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         own = tensors - found.carried
         differ[:own] = [True] * own
 
-    def local(constants: list[Any], *own: Any) -> tuple[list[Any], list[Any]]:
+    calls_python = bool(jaxpr.effects) and not replicas.has_inner_axes
+
+    def local(constants: list[Any], mark: Any, *own: Any) -> tuple[list[Any], list[Any]]:
+        if calls_python:
+            # XLA runs calls without arguments on the first device only, or refuses them in a loop, unless the program
+            # also has one whose argument comes from outside.
+            jax.debug.callback(_ignored, mark)
         every: list[Any] = [0] * len(jaxpr.invars)
         for place, (index, value) in enumerate(zip(needed, own, strict=True)):
             every[index] = value[0] if place < len(lifted) and lifted[place] else value
@@ -212,12 +218,12 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     spec = jax.sharding.PartitionSpec
     results, stacks = replicas.mapped(
         local,
-        (spec(), *(replicas.spec if index in own_inputs else spec() for index in needed)),
+        (spec(), spec(), *(replicas.spec if index in own_inputs else spec() for index in needed)),
         (
             [replicas.spec if d else spec() for d in differ[:tensors]],
             [spec() if v.is_shared else replicas.spec for v in written],
         ),
-    )(consts, *given)
+    )(consts, jnp.zeros(()) if calls_python else None, *given)
     for variable, stack in zip(written, stacks, strict=True):
         outer.write(variable, stack)
     return found.filled(
@@ -226,6 +232,10 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         else Mirrored(array=r, count=replicas.count)
         for r, d, out in zip(results, differ, jaxpr.outvars, strict=False)
     )
+
+
+def _ignored(_: Any) -> None:
+    pass
 
 
 def _check_shared(written: Sequence[Any], differ: Sequence[bool]) -> None:
