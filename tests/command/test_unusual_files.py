@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 import evenfeed as tf
 from evenfeed.command.main import main
@@ -56,6 +59,19 @@ def test_the_damaged_one_of_several_files_is_named_alone(tmp_path, capsys):
     _, said = inspected(capsys, 1, str(tmp_path))
     assert str(tmp_path / "b") in said
     assert str(tmp_path / "a") not in said
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+def test_files_are_shown_apart_if_a_later_one_has_more_columns(format_, tmp_path, capsys):
+    for name, columns in (("a", {"x": [1]}), ("b", {"x": [2], "y": ["t"]}), ("c", {"x": [3]})):
+        table = pa.table(columns)
+        if format_ == "parquet":
+            pq.write_table(table, tmp_path / name)
+        else:
+            feather.write_feather(table, str(tmp_path / name), "uncompressed")
+    reports, _ = inspected(capsys, 0, str(tmp_path))
+    features = {tuple(f["name"] for f in r["features"]): r["rows"] for r in reports}
+    assert features == {("x",): 2, ("x", "y"): 1}
 
 
 @pytest.mark.parametrize("content", ['[{"a": 1}, {"a": 2}]', '{\n "a": 1\n}'])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evenfeed.command import proposals
 from evenfeed.command.file_kinds import Kind, Unknown, bytes_in
-from evenfeed.command.proposed_reading import Choices, code_of, column_names, opened
+from evenfeed.command.proposed_reading import WITH_SCHEMAS, Choices, code_of, column_names, opened
 from evenfeed.command.value_texts import Values, picture_in, summary_of, without_place
 from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import EvenfeedError, InvalidArgumentError
@@ -66,6 +66,10 @@ def reports_of(kind: Kind, paths: list[str], shown: int) -> tuple[list[Report], 
         The reports, and what could not be read.
     """
     try:
+        if len(paths) > 1 and kind.format in WITH_SCHEMAS and _have_other_columns(kind, paths):
+            return _apart(
+                kind, paths, shown
+            )  # together, they would be read with the columns of the first
         report = _looked_at(kind, paths, shown)
     except _ERRORS as error:
         if len(paths) == 1:
@@ -77,6 +81,11 @@ def reports_of(kind: Kind, paths: list[str], shown: int) -> tuple[list[Report], 
         return [report], []
     named = next((path for path in paths if path in str(report.problem)), paths[0])
     return [report], [Unknown(named, report.problem)]
+
+
+def _have_other_columns(kind: Kind, paths: Sequence[str]) -> bool:
+    first, *others = (set(column_names(kind.format, path)) for path in paths)
+    return any(names != first for names in others)
 
 
 def _as_text(kind: Kind, paths: list[str], shown: int) -> list[Report]:

@@ -4,7 +4,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from evenfeed.data.experimental import make_csv_dataset
 from evenfeed.formats.bytes.filesystems import matching, open_file
 from evenfeed.formats.tables.arrow_columns import arrow
 from evenfeed.io import read_file
+
+#: The formats whose files name their columns: see `column_names`.
+WITH_SCHEMAS: Final = ("arrow", "parquet")
 
 
 @dataclass
