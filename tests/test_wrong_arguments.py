@@ -26,3 +26,11 @@ def test_an_object_with_rows_by_number_is_told_to_be_read_by_number():
 
     with pytest.raises(ValueError, match=r"range\(len\(rows\)\)\.map\(rows\.__getitem__\)"):
         tf.data.Dataset.from_tensor_slices(Photos())
+
+
+def test_a_shuffle_by_true_warns_that_it_keeps_the_order():
+    dataset = tf.data.Dataset.range(9)
+    with pytest.warns(UserWarning, match=r"pass buffer_size=len\(dataset\)") as caught:
+        kept = dataset.shuffle(True)
+    assert caught[0].filename == __file__
+    assert list(kept.as_numpy_iterator()) == list(range(9))

@@ -52,6 +52,27 @@ def test_a_map_says_what_to_write():
     assert any("jax.numpy.issubdtype" in note for note in caught.value.__notes__)
 
 
+def test_a_map_that_uses_a_tensor_as_one_of_pytorch_says_how_to_make_one():
+    def relu(x):  # as PyTorch does
+        raise TypeError(
+            f"relu(): argument 'input' (position 1) must be Tensor, not {type(x).__name__}"
+        )
+
+    for function in (relu, lambda x: x.unsqueeze(0)):
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            tf.data.Dataset.from_tensors([1.0]).map(function)
+        assert any("torch.as_tensor(x.numpy())" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("member", ["to", "cuda", "unsqueeze"])
+def test_a_tensor_says_how_to_make_one_of_pytorch(member):
+    for value in ([1.0], "text", ["texts"]):
+        tensor = element(value)
+        assert not hasattr(tensor, member)
+        with pytest.raises(AttributeError, match=r"torch\.as_tensor\(x\.numpy\(\)\)"):
+            getattr(tensor, member)
+
+
 def test_other_errors_get_no_note():
     for error in (ValueError("is_floating"), AttributeError("x", name="is_floating", obj=object())):
         explain_missing_member(error)

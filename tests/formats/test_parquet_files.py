@@ -201,8 +201,9 @@ def test_wrong_filters_are_refused(folder, asked):
 def test_files_that_cannot_be_read_are_named(folder):
     with pytest.raises(tf.errors.NotFoundError, match=r"none\.parquet does not exist"):
         P("none.parquet")
-    with pytest.raises(tf.errors.FailedPreconditionError, match="is a directory"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="is a directory") as caught:
         P(str(folder))
+    assert f"as a pattern: {str(folder / '*')!r}" in str(caught.value)
     with pytest.raises(tf.errors.InvalidArgumentError, match="paths is empty"):
         P([])
     whole = Path("a.parquet").read_bytes()

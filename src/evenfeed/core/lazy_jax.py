@@ -21,7 +21,7 @@ from evenfeed.core.concurrency.forked_jax import fork
 from evenfeed.core.errors import check_divisor
 from evenfeed.core.floor_division import dividing_jax_arrays
 from evenfeed.core.lazy import LazyModule, random, when_imported
-from evenfeed.core.names.graph_members import graph_members
+from evenfeed.core.names.missing_members import graph_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked, promise_result
 from evenfeed.core.promotion import array_of_list

@@ -16,7 +16,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, check_divisor, described
 from evenfeed.core.floor_division import dividing_arrays
-from evenfeed.core.names.graph_members import graph_members
+from evenfeed.core.names.missing_members import graph_members, torch_members
 from evenfeed.core.names.references import reference_to
 from evenfeed.core.promised_shapes import promise_checked
 from evenfeed.core.shapes import ArrayShape, ShapeLike, TensorShape
@@ -339,7 +339,7 @@ def _text(found: Any) -> Any:
     return HostText(found.item())
 
 
-for _name, _member in graph_members().items():
+for _name, _member in (graph_members() | torch_members()).items():
     setattr(HostTensor, _name, _member)
     setattr(HostText, _name, _member)
 

@@ -1,10 +1,12 @@
 """Methods that select or reorder elements: repeat, take, skip, shard, shuffle, prefetch, ignore_errors."""
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from evenfeed.core.arguments import (
     whole_number,
 )
+from evenfeed.core.callsite import where_called
 from evenfeed.dataset.debug_mode import mode
 from evenfeed.dataset.face import Face, dataset_of, plans_of, shuffle_seed
 from evenfeed.plan.buffering import AUTOTUNE, Prefetch
@@ -116,6 +118,8 @@ class Ordering(Face):
             True
         """
         del name
+        if buffer_size is True:
+            _warn_of_one_element()
         size = whole_number(buffer_size, "buffer_size")
         again = reshuffle_each_iteration is not False
         return dataset_of(Shuffle(self._plan, size, shuffle_seed(seed), reshuffle=again))
@@ -240,3 +244,11 @@ def _count(value: Any) -> int:
     """Return a count of elements, which may be a placeholder for a part of an element."""
     found = counted_by_part(as_part(value))
     return whole_number(value, "count") if found is None else found
+
+
+def _warn_of_one_element() -> None:
+    """Warn about `shuffle(True)`, which other libraries have. In TensorFlow, it is a buffer of one element."""
+    origin = where_called()
+    filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
+    text = "shuffle(True) draws from a buffer of 1 element, so it keeps the order: pass buffer_size=len(dataset)."
+    warnings.warn_explicit(text, UserWarning, filename, line)

@@ -19,8 +19,13 @@ _SPLIT: Final = (
     "evenfeed.keras.utils.split_dataset."
 )
 _COLUMNS: Final = 'Use map: dataset.map(lambda row: {"x": row["x"]}).'
+_SELECT: Final = f"{_COLUMNS} For rows, use take, skip or filter."
 _NUMPY: Final = "Use list(dataset.as_numpy_iterator())."
 _TORCH: Final = "Iterate over it, and call torch.from_dlpack(x): see docs/from_pytorch.md."
+_PACKED: Final = "Use pack(length): see docs/text.md."
+_SPEC: Final = "Use dataset.element_spec."
+_STATE: Final = "An iterator has the state: iter(dataset).get_state(), and set_state(state)."
+_AS_IT_IS: Final = "Leave it out: elements are NumPy arrays, which jax.jit takes as they are."
 _POSITIONS: Final = "Use evenfeed.data.Dataset.range(len(rows)).map(rows.__getitem__)."
 
 IN_DATASET: Final = {
@@ -33,11 +38,19 @@ IN_DATASET: Final = {
     **dict.fromkeys(("from_iterable", "from_iterator"), _ITERABLE),
     **dict.fromkeys(("from_json", "from_jsonl"), _JSON),
     "from_feather": "Use evenfeed.data.Dataset.from_arrow(paths).",
-    **dict.fromkeys(("from_source", "source"), _POSITIONS),
+    **dict.fromkeys(("from_source", "source", "from_sequence", "from_random_access"), _POSITIONS),
     **dict.fromkeys(("split", "random_split", "train_test_split"), _SPLIT),
-    **dict.fromkeys(
-        ("rename", "rename_columns", "select", "select_columns", "remove_columns"), _COLUMNS
-    ),
+    **dict.fromkeys(("rename", "rename_columns", "select_columns", "remove_columns"), _COLUMNS),
+    "select": _SELECT,
+    **dict.fromkeys(("column_names", "columns", "features", "dtypes"), _SPEC),
+    **dict.fromkeys(("num_rows", "num_examples", "size"), "Use len(dataset)."),
+    **dict.fromkeys(("concat", "extend", "append"), "Use concatenate(dataset)."),
+    **dict.fromkeys(("pack_sequences", "packed_batch", "pack_and_batch"), _PACKED),
+    **dict.fromkeys(("get_state", "set_state", "state_dict", "load_state_dict"), _STATE),
+    **dict.fromkeys(("with_format", "set_format", "as_numpy", "to_jax"), _AS_IT_IS),
+    **dict.fromkeys(("pin_memory", "persistent_workers"), "Leave it out, and use prefetch(n)."),
+    "set_epoch": "Leave it out: shuffle draws a new order in each pass.",
+    "to_tf_dataset": "Leave it out: this is a dataset of evenfeed.",
     **dict.fromkeys(("numpy", "to_numpy", "to_list"), _NUMPY),
     **dict.fromkeys(("to_torch", "to_pytorch"), _TORCH),
     "to_iter_dataset": "Leave it out: a Dataset is iterated over as it is.",
@@ -45,5 +58,5 @@ IN_DATASET: Final = {
     "mp_prefetch": "Use map(function, num_parallel_calls=n, processes=True), and prefetch(n).",
     "seed": "Pass the seed to shuffle(buffer_size, seed=seed).",
     "slice": "Use skip(first).take(count), or shard(workers, index).",
-    "head": "Use take(5).",
+    **dict.fromkeys(("head", "first"), "Use take(5), or next(iter(dataset))."),
 }

@@ -73,6 +73,14 @@ def expanded_paths(value: Any, name: str) -> list[str]:
     found = [path for one in paths_in(value, name) for path in matching(one) or [one]]
     if not found:
         raise InvalidArgumentError(f"{name} is empty.", fix="pass a path, or a list of paths.")
+    folder = next(
+        (path for path in found if not is_remote(path) and os.path.isdir(local(path))), None
+    )
+    if folder is not None:
+        raise FailedPreconditionError(
+            f"{folder} is a directory.",
+            fix=f"pass the files in it, as a pattern: {os.path.join(folder, '*')!r}.",
+        )
     return found
 
 
