@@ -78,6 +78,19 @@ def test_a_wrong_command_line_says_how_it_is_used(capsys, arguments, what):
 
 
 @pytest.mark.slow
+def test_the_line_that_gloo_prints_when_workers_connect_is_left_out(script):
+    body = """\
+        import evenfeed as tf
+        print("replicas:", tf.distribute.MultiWorkerMirroredStrategy().num_replicas_in_sync)
+        print("[Gloo] is a word", flush=True)
+    """
+    done = run("--workers", "2", script(body))
+    lines = ["replicas: 2", "[Gloo] is a word"]
+    expected = [f"[worker {index}] {line}" for index in (0, 1) for line in lines]
+    assert sorted(done.stdout.splitlines()) == sorted(expected)
+
+
+@pytest.mark.slow
 def test_lines_come_with_the_number_of_the_worker(script):
     path = script('print("out", index, sys.argv[1:]); print("err", index, file=sys.stderr)')
     done = run("--workers", "2", path, "--lr", "0.1")

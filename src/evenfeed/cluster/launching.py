@@ -12,6 +12,7 @@ import io
 import json
 import locale
 import os
+import re
 import secrets
 import select
 import signal
@@ -32,6 +33,8 @@ from evenfeed.live.watching import PORT
 from evenfeed.live.worker_pages import LiveView
 
 _LAST_LINES: Final = 10
+# Gloo prints a line in each worker once all are connected, and has no setting for that.
+_CONNECTED: Final = re.compile(r"\[Gloo\] Rank \d+ is connected to \d+ peer ranks\. Expected .*")
 DEFAULT_GRACE_SECONDS: Final = 10.0  # for the other workers after one has failed
 _PATIENCE_SECONDS: Final = 10.0  # between asking the workers to exit and killing them
 _POLL_SECONDS: Final = 0.05
@@ -248,6 +251,8 @@ class _Group:
 
     def _copy(self, worker: _Worker, pipe: int, out: TextIO) -> None:
         for text in _lines(pipe, lambda: self._is_over):
+            if _CONNECTED.fullmatch(text):
+                continue
             worker.last.append(text)  # before writing: its other stream may print a line at once
             with self._output:
                 out.write(f"[worker {worker.index}] {text}\n")
