@@ -102,11 +102,13 @@ endif
 	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= .venv-oracle/bin/python -m pip install -q -r tests/oracle/requirements.txt
 	@touch $@
 
-# PyTorch for the CPU alone comes from an index of its own; the ordinary one brings gigabytes of CUDA.
+# PyTorch for the CPU alone comes from an index of its own. Where that cannot be reached, it comes from the ordinary one,
+# without its gigabytes of CUDA (--no-deps).
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 .venv-peers/done: benchmarks/requirements.txt
 	$(PYTHON) -m venv --clear .venv-peers
 	PIP_CONSTRAINT= PIP_BUILD_CONSTRAINT= .venv-peers/bin/python -m pip install -q -r benchmarks/requirements.txt
-	PIP_CONSTRAINT= .venv-peers/bin/python -m pip install -q --no-deps --extra-index-url $(TORCH_INDEX) "torch==2.13.0+cpu"
+	PIP_CONSTRAINT= .venv-peers/bin/python -m pip install -q --no-deps --extra-index-url $(TORCH_INDEX) "torch==2.13.0+cpu" \
+		|| PIP_CONSTRAINT= .venv-peers/bin/python -m pip install -q --no-deps "torch==2.13.0"
 	@touch $@
