@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from evenfeed.core import seeds
+from evenfeed.core.randomness import seeds
 
 
 @pytest.fixture(autouse=True)

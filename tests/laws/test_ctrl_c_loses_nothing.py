@@ -16,8 +16,9 @@ from tests.interrupting import interrupted
 from tests.sendable import plus_one
 
 import evenfeed as tf
-from evenfeed.core import iteration, seeds, side_effects
+from evenfeed.core import iteration, side_effects
 from evenfeed.core.concurrency import threads, waiting
+from evenfeed.core.randomness import seeds
 from evenfeed.core.randomness.random_bits import current_draws
 from evenfeed.feeding import distributed_dataset
 from evenfeed.feeding import distributed_dataset as input_iterator

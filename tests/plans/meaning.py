@@ -15,7 +15,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from evenfeed.core.randomness.random_bits import key_of
-from evenfeed.core.seeds import AnySeed
+from evenfeed.core.randomness.seeds import AnySeed
 from evenfeed.plan.addressing import addressing
 from evenfeed.plan.buffering import Cache, Snapshot
 from evenfeed.plan.choosing import Random, Sample

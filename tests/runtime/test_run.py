@@ -1,4 +1,4 @@
-from evenfeed.core.seeds import AnySeed
+from evenfeed.core.randomness.seeds import AnySeed
 from evenfeed.plan.buffering import Cache
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.flattening import FlatMap

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.core.seeds import operation_seed
+from evenfeed.core.randomness.seeds import operation_seed
 
 
 @pytest.fixture(autouse=True)

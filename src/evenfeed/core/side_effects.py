@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from copy import copy
 from typing import Any, final
 
-from evenfeed.core import seeds
 from evenfeed.core.iteration import reading
-from evenfeed.core.seeds import CallSeeds
+from evenfeed.core.randomness import seeds
+from evenfeed.core.randomness.seeds import CallSeeds
 
 
 class Effect(enum.Enum):

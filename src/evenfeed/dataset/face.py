@@ -14,7 +14,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy import LazyModule
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
-from evenfeed.core.seeds import any_seed, operation_seed
+from evenfeed.core.randomness.seeds import any_seed, operation_seed
 from evenfeed.core.sparse.sparse_tensors import SparseTensor, to_dense
 from evenfeed.core.specs import INFINITE, UNKNOWN, CompositeSpec
 from evenfeed.core.structure import DATA, flatten, map_structure

@@ -17,7 +17,7 @@ from evenfeed.core.handles import applied
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.randomness.random_bits import DrawsForElements, current_draws, key_of
-from evenfeed.core.seeds import draw, operation_seed
+from evenfeed.core.randomness.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import STAGE, RowKernel, stands_for_part
 from evenfeed.images.bound_kernels import applied_beside_constants

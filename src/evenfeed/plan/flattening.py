@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol, final
 
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.core.seeds import seed_of_opening
+from evenfeed.core.randomness.seeds import seed_of_opening
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import INFINITE, UNKNOWN, TensorSpec, TypeSpec

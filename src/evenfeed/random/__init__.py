@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from evenfeed.core.publish import publish, refusal
-from evenfeed.core.seeds import set_seed
+from evenfeed.core.randomness.seeds import set_seed
 from evenfeed.random import experimental
 from evenfeed.replicas.generators import (
     Generator,

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from evenfeed.core.errors import UnimplementedError
 from evenfeed.core.lazy_jax import jax, jax_tree
-from evenfeed.core.seeds import calling
+from evenfeed.core.randomness.seeds import calling
 from evenfeed.core.structure import NEST, flatten
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.all_gather import AllGather

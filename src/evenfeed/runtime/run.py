@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast, final
 import numpy as np
 
 from evenfeed.core.randomness.random_bits import key_of
-from evenfeed.core.seeds import AnySeed
+from evenfeed.core.randomness.seeds import AnySeed
 from evenfeed.plan.addressing import Reason, addressing
 from evenfeed.plan.flattening import Opens
 from evenfeed.plan.node import Node, RandomNode, shared_below

@@ -9,8 +9,8 @@ import sys
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
-from evenfeed.core import seeds
 from evenfeed.core.iteration import reading
+from evenfeed.core.randomness import seeds
 from evenfeed.core.randomness.random_bits import DRAWS
 from evenfeed.core.side_effects import here
 from evenfeed.core.traced.kernel_stages import STAGE

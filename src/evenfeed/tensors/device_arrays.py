@@ -15,13 +15,14 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from evenfeed.core import dtypes, seeds
+from evenfeed.core import dtypes
 from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.randomness import seeds
 from evenfeed.core.tensor_types import remember_width
 
 _NARROWER: Final[dict[DType, DType]] = {

@@ -15,7 +15,7 @@ from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.drawn_columns import RandomOperation, TracedStream
 from evenfeed.core.randomness.philox import Stream, stream_of_words
-from evenfeed.core.seeds import (
+from evenfeed.core.randomness.seeds import (
     OperationSeed,
     calling,
     draw,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import evenfeed
 from evenfeed import errors, nest, train
 from evenfeed.core.publish import aliases, moved, namespaces, publish, refusal
-from evenfeed.core.seeds import set_seed
+from evenfeed.core.randomness.seeds import set_seed
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.string_types import dimension_value

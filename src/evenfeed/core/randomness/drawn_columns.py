@@ -16,7 +16,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.dtypes import DType
 from evenfeed.core.randomness.philox import Draw, Stream
 from evenfeed.core.randomness.random_bits import words_at
-from evenfeed.core.seeds import OperationSeed, key_of_operation, seed_words
+from evenfeed.core.randomness.seeds import OperationSeed, key_of_operation, seed_words
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import Kernel, results_of
 

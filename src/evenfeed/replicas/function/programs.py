@@ -8,7 +8,7 @@ from evenfeed.core import side_effects
 from evenfeed.core.callsite import where_raised
 from evenfeed.core.concurrency.peers import MEETING_ERRORS
 from evenfeed.core.lazy_jax import jax, jax_extend_core, jax_tree
-from evenfeed.core.seeds import calling
+from evenfeed.core.randomness.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.context_mesh import run_apart

@@ -10,7 +10,7 @@ from numpy import ndarray
 from evenfeed.core.block import Block, as_array, of_parts, of_rows
 from evenfeed.core.dtypes import string
 from evenfeed.core.promotion import PromotingTensor
-from evenfeed.core.seeds import seeds_of_calls
+from evenfeed.core.randomness.seeds import seeds_of_calls
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.tensor_types import HostTensor, HostText
 from evenfeed.runtime.functions.calls import Calling, as_argument, on_the_host

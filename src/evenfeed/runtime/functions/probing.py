@@ -18,7 +18,7 @@ from evenfeed.core.conversion import to_array
 from evenfeed.core.errors import described
 from evenfeed.core.optional import ElementOptional, OptionalSpec
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
-from evenfeed.core.seeds import CallSeeds
+from evenfeed.core.randomness.seeds import CallSeeds
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import (
     Effect,
