@@ -125,3 +125,16 @@ def test_wrong_places_and_compressions(tmp_path):
         Writer(tmp_path / "file", "LZ4")
     with pytest.raises(NotFoundError, match="nowhere"):
         Writer(tmp_path / "nowhere" / "file").write(tf.data.Dataset.from_tensor_slices([b"a"]))
+
+
+def test_a_database_that_cannot_be_opened_is_named(tmp_path):
+    path = tmp_path / "missing.db"
+    rows = older.SqlDataset("sqlite", str(path), "SELECT 1", (tf.int64,))
+    with pytest.raises(InvalidArgumentError, match=r"missing\.db cannot be opened"):
+        list(rows)
+    assert not path.exists()
+
+
+def test_parallel_interleave_needs_a_dataset_in_turn():
+    with pytest.raises(InvalidArgumentError, match="cycle_length must be at least 1, but got -1"):
+        older.parallel_interleave(Dataset.from_tensors, -1)

@@ -25,6 +25,7 @@ from evenfeed.plan.buffering import AUTOTUNE
 from evenfeed.plan.checking import AssertCardinality
 
 _ALL: Final = 2**63 - 1
+_AS_STORED: Final = {"TEXT": (str, bytes), "REAL": float, "INTEGER": int}
 _RECORDS: Final = TensorSpec([None], dtypes.string)
 
 
@@ -298,30 +299,43 @@ def SqlDataset(  # noqa: N802 - TensorFlow's name
     types = tuple(dtypes.as_dtype(one) for one in flatten(output_types, rules=DATA))
 
     def rows() -> Iterator[Any]:
-        with closing(sqlite3.connect(f"file:{data_source_name}?mode=ro", uri=True)) as database:
+        with closing(_opened(data_source_name)) as database:
             try:
                 cursor = database.execute(query)
+                columns = cursor.description or ()
+                if len(columns) != len(types):
+                    raise InvalidArgumentError(
+                        f"The query has {len(columns)} columns, but output_types has {len(types)}.",
+                        fix="pass a query that selects rows, and one dtype for each column.",
+                    )
+                for row in cursor:
+                    yield tuple(_cell(database, *pair) for pair in zip(row, types, strict=True))
             except sqlite3.Error as error:
                 raise UnknownError(
                     f"The query failed: {error}.", fix="check the query and the database."
                 ) from error
-            if len(cursor.description) != len(types):
-                raise InvalidArgumentError(
-                    f"The query has {len(cursor.description)} columns, but output_types has {len(types)}.",
-                    fix="pass one dtype for each column.",
-                )
-            for row in cursor:
-                yield tuple(map(_cell, row, types))
 
     signature = tuple(TensorSpec([], one) for one in types)
     return Dataset.from_generator(rows, output_signature=signature)
 
 
-def _cell(value: Any, dtype: Any) -> Any:
-    """Return the value of a column; a missing one is 0 or the empty text, as in TensorFlow."""
-    if dtype == dtypes.string:
-        return b"" if value is None else value if isinstance(value, (bytes, str)) else str(value)
-    return np.asarray(0 if value is None else value).astype(dtype)
+def _opened(path: str) -> Any:
+    try:
+        return sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+    except sqlite3.Error as error:
+        raise InvalidArgumentError(
+            f"The database {path} cannot be opened: {error}.", fix="check the path."
+        ) from error
+
+
+def _cell(database: Any, value: Any, dtype: Any) -> Any:
+    """Return the value of a column. SQLite converts one of another type, as in TensorFlow: text without digits is 0."""
+    if value is None:
+        return b"" if dtype == dtypes.string else np.zeros((), dtype)
+    kind = "TEXT" if dtype == dtypes.string else "REAL" if dtype.kind == "f" else "INTEGER"
+    if not isinstance(value, _AS_STORED[kind]):
+        ((value,),) = database.execute(f"SELECT CAST(? AS {kind})", (value,))
+    return value if kind == "TEXT" else np.asarray(value).astype(dtype)
 
 
 def _zeros(spec: TensorSpec) -> Any:

@@ -202,8 +202,14 @@ def parallel_interleave(
         [0, 10, 1, 11]
     """
     del buffer_output_elements, prefetch_input_elements
+    count = whole_number(cycle_length, "cycle_length")
+    if count < 1:
+        raise InvalidArgumentError(
+            f"cycle_length must be at least 1, but got {count}.",
+            fix="pass how many datasets to interleave.",
+        )
     return lambda dataset: dataset.interleave(
-        map_func, cycle_length, block_length, deterministic=not sloppy
+        map_func, count, block_length, deterministic=not sloppy
     )
 
 

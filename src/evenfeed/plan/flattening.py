@@ -159,7 +159,7 @@ class GroupByWindow(Opens):
         if not (
             isinstance(answer, TensorSpec) and answer.dtype.kind in "iu" and not answer.shape.rank
         ):
-            raise TypeError(
+            raise ValueError(
                 described(
                     f"key_func must return a scalar integer, but returns {answer}.",
                     fix="cast the key: tf.cast(key, tf.int64).",

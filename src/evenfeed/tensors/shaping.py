@@ -17,6 +17,7 @@ from evenfeed.core.lazy_jax import jnp
 from evenfeed.core.promised_shapes import promise_reshaped
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import ragged_arranging, ragged_math
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import (
@@ -61,8 +62,13 @@ def shape(
     found = traced_rows.shape_of(input, dtype) if isinstance(input, Handle) else None
     if found is not None:
         return found
-    plain = input.view(np.ndarray) if isinstance(input, HostTensor) else convert_to_tensor(input)
-    lengths = tuple(plain.shape)
+    if isinstance(input, SparseTensor):
+        lengths = tuple(np.asarray(input.dense_shape).tolist())
+    else:
+        plain = (
+            input.view(np.ndarray) if isinstance(input, HostTensor) else convert_to_tensor(input)
+        )
+        lengths = tuple(plain.shape)
     if is_tracing():
         return np.asarray(lengths, held)
     return computed(np.asarray(lengths, dtype), "the shape")

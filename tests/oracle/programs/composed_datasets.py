@@ -95,6 +95,28 @@ def queries(tf, ask):
             "other columns": ask(lambda: _values(tf, sql("sqlite", path, every, (tf.int64,)))),
             "another driver": ask(lambda: _values(tf, sql("mysql", path, every, types))),
             "no query": ask(lambda: _values(tf, sql("sqlite", path, "hello", types))),
+            "nothing selected": ask(lambda: _values(tf, sql("sqlite", path, "", (tf.int64,)))),
+        }
+
+
+def values_of_another_type_in_sql(tf, ask):
+    sql = tf.data.experimental.SqlDataset
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.db")
+        database = sqlite3.connect(path)
+        database.execute("CREATE TABLE t (a INTEGER, b TEXT, c REAL)")
+        rows = [(1, "x", 0.5), (-7, "12 apples", -3.9), (99999999999, "", 2e20), (0, "1e3", 0.1)]
+        database.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+        database.commit()
+        database.close()
+        return {
+            f"{column} as {name}": ask(
+                lambda column=column, dtype=getattr(tf, name): _values(
+                    tf, sql("sqlite", path, f"SELECT {column} FROM t", (dtype,))
+                )
+            )
+            for column in "abc"
+            for name in ("string", "int64", "int32", "int8", "uint16", "float64", "bool")
         }
 
 

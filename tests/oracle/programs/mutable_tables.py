@@ -115,6 +115,24 @@ def of_datasets(tf, ask):
         "buckets": ask(lambda: make(pairs, num_oov_buckets=3).lookup(tf.constant(["b", "q"]))),
         "the first": ask(lambda: make(pairs, vocab_size=1, default_value=-1).size()),
         "no pairs": ask(make, tf.data.Dataset.range(3)),
+        "three parts": ask(make, tf.data.Dataset.zip(ids, ids, ids)),
+        "values with axes": ask(make, tf.data.Dataset.zip(ids, ids.batch(2))),
+        "fewer pairs": ask(lambda: make(pairs, vocab_size=3, default_value=-1).size()),
+        "another key_dtype": ask(
+            lambda: make(pairs, key_dtype=tf.int64, default_value=-1).lookup(
+                tf.constant(["b", "q"])
+            )
+        ),
+        "another key_dtype, buckets": ask(make, pairs, num_oov_buckets=3, key_dtype=tf.int64),
+        "a key_dtype of floats": ask(make, pairs, key_dtype=tf.float32),
+        "values of text, no default": ask(make, tf.data.Dataset.zip(words, words)),
+        "fewer words": ask(lambda: number(words, vocab_size=3).size()),
+        "numbered, another key_dtype": ask(
+            lambda: number(words, key_dtype=tf.int64).lookup(tf.constant(["y", "q"]))
+        ),
+        "numbered ids, no key_dtype": ask(
+            lambda: number(ids).lookup(tf.constant([20, 30], tf.int64))
+        ),
         "too few buckets": ask(make, pairs, num_oov_buckets=-1),
         "numbered": ask(lambda: number(words).lookup(tf.constant(["y", "q"]))),
         "numbered, buckets": ask(

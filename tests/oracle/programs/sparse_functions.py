@@ -244,3 +244,22 @@ def in_maps(tf, ask):
         "counted": ask(run, lambda x: s.bincount(tf.cast(x, tf.int32))),
         "segments": ask(run, lambda x: s.segment_sum(x, [0, 3], [0, 0])),
     }
+
+
+def lengths_of_sparse_tensors(tf, ask):
+    matrix, texts, cube = _matrix(tf), _texts(tf), _cube(tf)
+    mapped = tf.data.Dataset.from_tensors(matrix)
+    functions = {
+        "shape": tf.shape,
+        "size": tf.size,
+        "rank": tf.rank,
+        "identity": tf.identity,
+    }
+    return {
+        f"{name} of {kind}": ask(function, tensor)
+        for name, function in functions.items()
+        for kind, tensor in {"a matrix": matrix, "texts": texts, "a cube": cube}.items()
+    } | {
+        f"{name} in a map": ask(lambda function=function: next(iter(mapped.map(function))))
+        for name, function in functions.items()
+    }

@@ -1,5 +1,7 @@
 """Datasets, asked what TensorFlow's own unit tests of tf.data ask."""
 
+import numpy as np
+
 
 def _numbers(dataset):
     return [int(x) for x in dataset]
@@ -68,3 +70,42 @@ def caches(tf, ask):
         return first == _numbers(dataset)
 
     return {"complete with the last element": ask(last_read)}
+
+
+def keys_of_groups(tf, ask):
+    ds, numbers = tf.data.Dataset, tf.data.Dataset.range(4)
+    reducer = tf.data.experimental.Reducer(
+        lambda key: np.int64(0), lambda state, x: state + x, lambda state: state
+    )
+
+    def windows(key):
+        return len(list(numbers.group_by_window(key, lambda _, xs: xs.batch(2), 2)))
+
+    def reduced(key):
+        found = numbers.apply(tf.data.experimental.group_by_reducer(key, reducer))
+        return _numbers(found)
+
+    keys = {
+        "an int64": lambda x: x,
+        "a vector": lambda x: tf.stack([x, x]),
+        "a float": lambda x: tf.cast(x, tf.float32),
+        "a bool": lambda x: x > 1,
+        "a text": tf.strings.as_string,
+    }
+    lengths = ds.range(1, 12).map(lambda n: tf.sparse.from_dense(tf.ones([n], tf.int32)))
+    buckets = lengths.bucket_by_sequence_length(
+        lambda row: tf.shape(row)[0], [4, 8], [2, 2, 2], no_padding=True
+    )
+    return (
+        {f"{name} in group_by_window": ask(windows, key) for name, key in keys.items()}
+        | {f"{name} in group_by_reducer": ask(reduced, key) for name, key in keys.items()}
+        | {"lengths of sparse rows": ask(lambda: [x.dense_shape.numpy() for x in buckets])}
+        | {
+            f"{cycle} in turn, older parallel_interleave": ask(
+                lambda cycle=cycle: _numbers(
+                    numbers.apply(tf.data.experimental.parallel_interleave(ds.from_tensors, cycle))
+                )
+            )
+            for cycle in (-2, -1, 0, 1)
+        }
+    )

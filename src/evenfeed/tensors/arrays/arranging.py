@@ -2,6 +2,7 @@
 
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
+import math
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import ragged_arranging
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.shapes import ShapeLike, TensorShape
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axes_of, axis_of
 from evenfeed.tensors.creation import (
@@ -179,6 +181,8 @@ def identity(input: object, name: str | None = None) -> Tensor:
         >>> tf.identity([1, 2]).tolist()
         [1, 2]
     """
+    if isinstance(input, SparseTensor):
+        return cast("Any", input)
     return shaped_by(rearrange("identity", _itself, input), input)
 
 
@@ -227,6 +231,10 @@ def size(input: object, out_type: DTypeLike | None = None, name: str | None = No
         >>> tf.size([[1, 2], [3, 4]]).tolist()
         4
     """
+    if isinstance(input, SparseTensor):
+        return _as_known(
+            math.prod(np.asarray(input.dense_shape).tolist()), out_type or dtypes.int32
+        )
     tensor = input.flat_values if isinstance(input, RaggedTensor) else convert_to_tensor(input)
     return _as_known(tensor.size, out_type or dtypes.int32)
 
@@ -239,8 +247,8 @@ def rank(input: object, name: str | None = None) -> Tensor:
         >>> tf.rank([[1, 2], [3, 4]]).tolist()
         2
     """
-    is_ragged = isinstance(input, RaggedTensor)
-    count = len(input.shape) if is_ragged else convert_to_tensor(input).ndim
+    is_composite = isinstance(input, RaggedTensor | SparseTensor)
+    count = len(input.shape) if is_composite else convert_to_tensor(input).ndim
     return _as_known(count, dtypes.int32)
 
 
