@@ -19,7 +19,7 @@ from evenfeed.errors import DataLossError, NotFoundError
 from evenfeed.formats.tables import parquet_files
 from evenfeed.formats.tables.parquet_files import RowGroup, groups_in
 from evenfeed.runtime.build import build
-from evenfeed.runtime.operators import files as runtime_files
+from evenfeed.runtime.positions import file_rows, small_parts
 from evenfeed.runtime.run import Run
 
 P = tf.data.Dataset.from_parquet
@@ -124,7 +124,8 @@ def test_rows_have_positions(folder):
 
 @pytest.mark.parametrize(("most", "decoded"), [(1 << 30, {6}), (0, range(12, 25))])
 def test_row_groups_are_kept_for_who_comes_back_up_to_a_limit(folder, monkeypatch, most, decoded):
-    monkeypatch.setattr(runtime_files, "_MOST_HELD", most)
+    monkeypatch.setattr(file_rows, "_MOST_HELD", most)
+    monkeypatch.setattr(small_parts, "_MOST_OF_ALL", most)
     seen, decode = [], RowGroup.decoded
     monkeypatch.setattr(RowGroup, "decoded", lambda group: seen.append(group) or decode(group))
     assert numbers(P("?.parquet").repeat(2)) == 2 * NUMBERS

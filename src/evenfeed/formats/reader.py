@@ -73,6 +73,10 @@ class Reader(ABC):
         """Bytes of rows kept in memory; mapped files do not count."""
         return 0
 
+    def decoded(self) -> Block | None:
+        """Return all rows, if the reader decodes all of them at its first read, and none is wrong; else None."""
+        return None
+
     @abstractmethod
     def read(self, start: int, count: int) -> Block | None:
         """Return at least one and at most `count` rows from `start` on; None past the last row."""

@@ -99,21 +99,32 @@ def _dtype(kind: Any) -> DType | None:
 
 
 def _is_text(kind: Any) -> bool:
-    types = arrow("types")
-    predicates = (
-        types.is_string,
-        types.is_large_string,
-        types.is_string_view,
-        types.is_binary,
-        types.is_large_binary,
-        types.is_binary_view,
-        types.is_fixed_size_binary,
-    )
-    return any(predicate(kind) for predicate in predicates)
+    return kind.id in _text_kinds()
+
+
+@cache
+def _text_kinds() -> frozenset[int]:
+    """Return the numbers that pyarrow gives to types of text."""
+    pyarrow = arrow()
+    texts = (pyarrow.string(), pyarrow.large_string(), pyarrow.string_view())
+    binaries = (pyarrow.binary(), pyarrow.large_binary(), pyarrow.binary_view(), pyarrow.binary(1))
+    return frozenset(kind.id for kind in (*texts, *binaries))
+
+
+@cache
+def _plain_kinds() -> frozenset[int]:
+    """Return the numbers that pyarrow gives to types whose arrays NumPy takes as they are."""
+    pyarrow = arrow()
+    names = ("bool_", *(f"{sign}int{8 << n}" for sign in ("", "u") for n in range(4)))
+    floats = ("float16", "float32", "float64")
+    return frozenset(getattr(pyarrow, name)().id for name in (*names, *floats))
 
 
 def columns_of(array: Any, name: str, fills: dict[str, Any], blame: Blame) -> list[Column]:
     """Return the columns of an array, in the order of its spec. Nulls are filled, or marked with `blame`."""
+    array = _in_one_chunk(array)
+    if array.type.id in _plain_kinds() and not array.null_count:
+        return [array.to_numpy(zero_copy_only=False)]
     types = arrow("types")
     array = _decoded(array)
     if types.is_struct(array.type):
@@ -125,13 +136,16 @@ def columns_of(array: Any, name: str, fills: dict[str, Any], blame: Blame) -> li
     return [_column(array, name, blame)]
 
 
+def _in_one_chunk(array: Any) -> Any:
+    if not isinstance(array, arrow().ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+
+
 def _decoded(array: Any) -> Any:
-    pyarrow = arrow()
-    if isinstance(array, pyarrow.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
-    types = arrow("types")
+    pyarrow, types = arrow(), arrow("types")
     if types.is_dictionary(array.type):
-        return _decoded(array.dictionary_decode())
+        return _decoded(_in_one_chunk(array.dictionary_decode()))
     if types.is_temporal(array.type):
         return array.view(pyarrow.int64() if array.type.bit_width == 64 else pyarrow.int32())
     if isinstance(array.type, pyarrow.FixedShapeTensorType):

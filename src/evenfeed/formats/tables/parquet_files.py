@@ -4,6 +4,7 @@ pyarrow kills the process if a column chunk in the footer contradicts the schema
 nothing catches. So evenfeed checks the footer first, and pyarrow opens only files whose footer is consistent.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -32,11 +33,17 @@ from evenfeed.formats.tables.thrift import BYTES, I32, I64, Fields, list_of, str
 
 # A scan in threads takes longer to start than a shorter row group to decode.
 _IN_PARALLEL: Final = 1 << 16
+# pyarrow takes longer to open a shorter file than Python to read it.
+_SHORT_FILE: Final = 1 << 16
 
 
 def _short_group(path: str, number: int, columns: list[str]) -> Any:
     """Decode a row group of a local file in this thread."""
-    with arrow("parquet").ParquetFile(local(path), page_checksum_verification=True) as file:
+    source: Any = local(path)
+    if os.path.getsize(source) <= _SHORT_FILE:
+        with open(source, "rb") as held:
+            source = arrow().BufferReader(held.read())
+    with arrow("parquet").ParquetFile(source, page_checksum_verification=True) as file:
         return file.read_row_group(number, columns, use_threads=False)
 
 

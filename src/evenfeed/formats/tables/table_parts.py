@@ -154,9 +154,13 @@ class PartReader(Reader):
     def held(self) -> int:
         return 0 if self._chunk is None else self._size
 
+    def decoded(self) -> Block | None:
+        chunk = self._whole_part()
+        return None if chunk.wrong else chunk.block
+
     def read(self, start: int, count: int) -> Block | None:
         """Return rows from `start` on, as views of the decoded part."""
-        chunk = self._decoded()
+        chunk = self._whole_part()
         if start >= chunk.block.length:
             return None
         good = chunk.good(start, count)
@@ -165,7 +169,7 @@ class PartReader(Reader):
         return good
 
     def fetch(self, positions: Positions) -> Block:
-        chunk = self._decoded()
+        chunk = self._whole_part()
         if chunk.wrong:
             hit = positions[np.isin(positions, list(chunk.wrong))]
             if len(hit):
@@ -184,7 +188,7 @@ class PartReader(Reader):
         """Free the decoded rows."""
         self._chunk = None
 
-    def _decoded(self) -> Chunk:
+    def _whole_part(self) -> Chunk:
         chunk = self._chunk
         if chunk is None:
             if self._damage is not None:  # every row of the part asks for it

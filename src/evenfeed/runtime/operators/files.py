@@ -1,27 +1,23 @@
 """Reads the rows of files: by position if their counts are known, else sequentially."""
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from typing import Any, Final, Self, cast, final
+from typing import Any, Final, Self, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, concatenated, fetched_apart
-from evenfeed.core.errors import DataLossError, EvenfeedError
-from evenfeed.core.specs import TensorSpec
-from evenfeed.core.structure import DATA, flatten
-from evenfeed.formats.reader import DataFile, PartRead, PartsRead, Reader, Together
+from evenfeed.core.block import Block, Positions
+from evenfeed.core.errors import EvenfeedError
+from evenfeed.formats.reader import DataFile, Reader, Together
 from evenfeed.plan.files import Files
-from evenfeed.runtime.operator import FailedRow, Operator, State
+from evenfeed.runtime.operator import Operator, State
+from evenfeed.runtime.positions.file_rows import FileRows, add_path, row_origin
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, Uncounted, addresses, forward
 from evenfeed.runtime.positions.orders import Order
-from evenfeed.runtime.positions.rows import Rows
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
 from evenfeed.runtime.step import Step, runs
 
-# Decoded rows are kept for later reads, up to this many bytes.
-_MOST_HELD: Final = 1 << 30
 # The most small files to read at a time.
 _MOST_TOGETHER: Final = 256
 
@@ -32,153 +28,15 @@ def _file_rows(lookup: Lookup[Files]) -> Indexed:
     counts = node.counted()
     if counts is None:
         raise Uncounted(node)
-    rows = FileRows(node.files, counts, node.spec)
+    rows = lookup.run.lasting(node, lambda: FileRows(node.files, counts, node.spec))
+    if not rows.has(counts):  # files were written again since the last round
+        rows = FileRows(node.files, counts, node.spec)
     return (rows, InTurn(counts)) if node.in_turn else forward(rows)
 
 
 @runs(Files)
 def _read_files(step: Step[Files]) -> Operator:
     return ReadFiles(step.node.files)
-
-
-@final
-class FileRows(Rows):
-    """The rows of files with known row counts, one file after the other."""
-
-    def __init__(self, files: Sequence[DataFile], counts: Sequence[int], spec: Any = None) -> None:
-        self._files = files
-        self._counts = counts
-        self._spec = spec
-        self._readers: dict[int, Reader] = {}
-        self._lost: dict[int, DataLossError] = {}  # the errors of damaged files, by index
-        self._sizes: dict[
-            int, int
-        ] = {}  # the bytes that readers hold, if any, least recently used first
-        self._held = 0  # their sum
-        self._ends = np.cumsum(counts, dtype=np.int64)
-        self._starts = np.append(0, self._ends)
-        self.size = int(self._starts[-1])
-
-    def fetch(self, positions: Positions) -> Block:
-        if len(self._files) == 1:
-            return self._fetched(0, positions)
-        files = np.searchsorted(self._ends, positions, "right")
-        within = positions - self._starts[files]
-        return fetched_apart(files, within, self._fetched)
-
-    def _fetched(self, file: int, rows: Positions) -> Block:
-        try:
-            block = self._reader(file).fetch(rows)
-        except (EvenfeedError, OSError) as error:
-            raise _damaged(error, self._files[file]) from error
-        self._count_held(file)
-        return block
-
-    def run(self, start: int, count: int) -> Block:
-        """Return `count` rows from `start` on; views if they are contiguous in one file."""
-        blocks: list[Block] = []
-        while count > 0:
-            file = int(np.searchsorted(self._ends, start, "right"))
-            first = start - int(self._starts[file])
-            some = min(count, int(self._ends[file]) - start)
-            try:
-                blocks.append(self._reader(file).whole(first, some))
-            except (EvenfeedError, OSError) as error:
-                raise _damaged(error, self._files[file], self._lost_from(file, first)) from error
-            self._count_held(file)
-            start, count = start + some, count - some
-        return concatenated(blocks)
-
-    def partly(self, parts: Collection[int]) -> Rows | None:
-        wanted = _read_of(self._spec, parts)
-        found = [None if wanted is None else file.reading(wanted) for file in self._files]
-        files = [file for file in found if file is not None]
-        return FileRows(files, self._counts) if files and len(files) == len(found) else None
-
-    def provenance(self, position: int) -> RowOrigin | None:
-        file = int(np.searchsorted(self._ends, position, "right"))
-        return _place(
-            self._files[file], position - int(self._starts[file]), self._readers.get(file)
-        )
-
-    def _reader(self, file: int) -> Reader:
-        reader = self._readers.pop(file, None)
-        if reader is None:
-            reader = self._opened(file)
-        self._readers[file] = reader  # move it to the end: it was used last
-        return reader
-
-    def _lost_from(self, file: int, row: int) -> int:
-        """Return how many rows of a file, starting at `row`, fail together."""
-        reader = self._readers.get(file)
-        if reader is not None:
-            return reader.behind(row) - row
-        return int(self._ends[file] - self._starts[file]) - row
-
-    def _opened(self, file: int) -> Reader:
-        if file in self._lost:  # asked for once per row
-            raise self._lost[file].again()
-        try:
-            return self._files[file].open()
-        except DataLossError as error:
-            self._lost[file] = error
-            raise
-
-    def _count_held(self, file: int) -> None:
-        """Drop the least recently used readers if all together hold too many bytes, but not this one."""
-        reader = self._readers.get(file)
-        if reader is None:
-            return
-        self._count(file, reader.held)
-        if self._held <= _MOST_HELD:
-            return
-        for number in list(self._sizes):
-            if self._held > _MOST_HELD and number != file:
-                self._readers.pop(number, None)
-                self._count(number, 0)
-
-    def _count(self, file: int, size: int) -> None:
-        self._held += size - self._sizes.pop(file, 0)
-        if size:
-            self._sizes[file] = size  # at the end: it was used last
-
-
-def _read_of(spec: Any, parts: Collection[int]) -> PartsRead | None:
-    """Return which columns to read for some parts of the rows; None if all are needed, or rows have no columns.
-
-    A part without a fixed shape is always read: shapes choose the program that computes with rows.
-    """
-    if type(spec) is not dict:
-        return None
-    columns: dict[str, tuple[PartRead, ...]] = {}
-    number = 0
-    for name, own in sorted(cast("dict[str, Any]", spec).items()):
-        specs = flatten(own, DATA)
-        places = range(number, number + len(specs))
-        number = places.stop
-        needed = any(place in parts for place in places) or not all(map(_has_shape, specs))
-        columns[name] = tuple(PartRead(blank=None if needed else one) for one in specs)
-    return columns if any(read.blank for reads in columns.values() for read in reads) else None
-
-
-def _has_shape(spec: Any) -> bool:
-    return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
-
-
-def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
-    """Return the error for `lost` rows that cannot be read. The rows before them are returned first."""
-    _add_path(error, file)
-    return FailedRow(0, None, error, damaged=lost)
-
-
-def _add_path(error: Exception, file: DataFile) -> None:
-    """Add the file's path to an error that has none."""
-    if isinstance(error, EvenfeedError) and error.file is None:
-        error.in_file(file.path)
-
-
-def _place(file: DataFile, row: int, reader: Reader | None) -> RowOrigin:
-    return RowOrigin(file.path, file.named(row), None if reader is None else reader.byte_of(row))
 
 
 @final
@@ -236,7 +94,7 @@ class ReadFiles(Operator):
             try:
                 block = self._read(most)
             except Exception as error:
-                _add_path(error, self._files[self._file])
+                add_path(error, self._files[self._file])
                 self._pass()
                 raise
             if block is not None:
@@ -274,7 +132,7 @@ class ReadFiles(Operator):
         if self._file == len(self._files):
             return unknown_origin
         file, first, reader = self._files[self._file], self._row - count, self._reader
-        return lambda index: _place(file, first + index, reader)
+        return lambda index: row_origin(file, first + index, reader)
 
     def _pass(self) -> None:
         """Skip a row that cannot be read, or the rest of its file."""
@@ -351,6 +209,6 @@ class _SmallFiles:
         try:
             with closing(file.open()) as reader:
                 reader.read(row, 1)
-                return _place(file, row, reader)
+                return row_origin(file, row, reader)
         except (EvenfeedError, OSError):  # it was changed or removed since
-            return _place(file, row, None)
+            return row_origin(file, row, None)
