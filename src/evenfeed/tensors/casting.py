@@ -92,6 +92,8 @@ def _same_bytes(tensor: Any, held: DType) -> Any:
 
 def _saturated(tensor: Any, held: DType) -> Any:
     """Cast numbers. Those that `held` cannot hold become its limits."""
+    if tensor.dtype.kind == "c" and held.kind in "iuf":
+        tensor = tensor.real
     if {held.kind, tensor.dtype.kind} - set("iuf"):
         return _cast_numbers(tensor, held)
     theirs, own = _limits(held), _limits(tensor.dtype)

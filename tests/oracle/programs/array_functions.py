@@ -198,6 +198,11 @@ def sorting(tf, ask):
             "searchsorted rows": (tf.searchsorted, [[1, 3], [2, 4]], [[2], [5]]),
             "is_non_decreasing": (tf.math.is_non_decreasing, [1, 1, 2]),
             "is_strictly_increasing": (tf.math.is_strictly_increasing, [1, 1, 2]),
+            "falling uint8": (tf.math.is_non_decreasing, np.array([3, 1], np.uint8)),
+            "a step of 255": (tf.math.is_strictly_increasing, np.array([-128, 127], np.int8)),
+            "a step of -255": (tf.math.is_non_decreasing, np.array([127, -128], np.int8)),
+            "equal infinities": (tf.math.is_non_decreasing, [1.0, np.inf, np.inf]),
+            "equal NaN": (tf.math.is_non_decreasing, [np.nan, np.nan]),
         },
     )
 

@@ -261,6 +261,9 @@ def several(tf, ask):
         "saturate_cast": ask(tf.saturate_cast, [300, -5, 7], tf.uint8),
         "saturate_cast floats": ask(tf.saturate_cast, [3e9, -3e9, 1.7], tf.int32),
         "saturate_cast float64": ask(tf.saturate_cast, np.array([1e300, -1e300]), tf.float32),
+        "saturate_cast complex": ask(
+            tf.saturate_cast, np.array([-1 - 2j, 1e9, 300], np.complex64), tf.uint8
+        ),
         "bitcast": ask(tf.bitcast, [1.0, -2.0], tf.int32),
         "bitcast narrower": ask(tf.bitcast, [1], tf.uint8),
         "bitcast wider": ask(tf.bitcast, np.array([[1, 0, 0, 0]], np.uint8), tf.int32),

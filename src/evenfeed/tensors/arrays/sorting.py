@@ -6,6 +6,7 @@
 
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,7 +177,7 @@ def is_non_decreasing(x: object, name: str | None = None) -> Tensor:
         True
     """
     return apply(
-        "is_non_decreasing", lambda t: jnp.all(jnp.diff(t.reshape(-1)) >= 0), x, accepts=REALS
+        "is_non_decreasing", partial(_compares_neighbours, jnp.less_equal), x, accepts=REALS
     )
 
 
@@ -189,8 +190,14 @@ def is_strictly_increasing(x: object, name: str | None = None) -> Tensor:
         False
     """
     return apply(
-        "is_strictly_increasing", lambda t: jnp.all(jnp.diff(t.reshape(-1)) > 0), x, accepts=REALS
+        "is_strictly_increasing", partial(_compares_neighbours, jnp.less), x, accepts=REALS
     )
+
+
+def _compares_neighbours(holds: Any, tensor: Any) -> Any:
+    """Return True if `holds` is true for each value and the next one. Their difference may overflow."""
+    values = tensor.reshape(-1)
+    return jnp.all(holds(values[:-1], values[1:]))
 
 
 def _falls(direction: str) -> bool:
