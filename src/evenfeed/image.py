@@ -15,14 +15,7 @@ from evenfeed.images.colour_spaces import (
     yiq_to_rgb,
     yuv_to_rgb,
 )
-from evenfeed.images.colours import (
-    adjust_brightness,
-    adjust_contrast,
-    convert_image_dtype,
-    grayscale_to_rgb,
-    per_image_standardization,
-    rgb_to_grayscale,
-)
+from evenfeed.images.colours import convert_image_dtype, grayscale_to_rgb, rgb_to_grayscale
 from evenfeed.images.decoding import (
     decode_and_crop_jpeg,
     decode_bmp,
@@ -48,6 +41,11 @@ from evenfeed.images.geometry import (
     resize_with_crop_or_pad,
 )
 from evenfeed.images.jpeg_quality import adjust_jpeg_quality
+from evenfeed.images.levels import (
+    adjust_brightness,
+    adjust_contrast,
+    per_image_standardization,
+)
 from evenfeed.images.random_colours import (
     random_brightness,
     random_contrast,

@@ -173,6 +173,8 @@ def adjust_gamma(image: Any, gamma: float = 1, gain: float = 1) -> Any:
 class OfPixels(RowKernel):
     """Converts the three channels of each pixel of floats."""
 
+    takes_batches = True
+
     name: str
     formula: Callable[[Array], Array]
 
@@ -187,6 +189,8 @@ class OfPixels(RowKernel):
 @dataclass(frozen=True)
 class Mix(RowKernel):
     """Multiplies each pixel by a matrix."""
+
+    takes_batches = True
 
     name: str
     matrix: tuple[tuple[float, ...], ...]
@@ -208,6 +212,8 @@ class Mix(RowKernel):
 class Hue(RowKernel):
     """Turns hues."""
 
+    takes_batches = True
+
     delta: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
@@ -225,6 +231,8 @@ class Hue(RowKernel):
 class Saturation(RowKernel):
     """Multiplies saturations."""
 
+    takes_batches = True
+
     factor: float
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
@@ -241,6 +249,8 @@ class Saturation(RowKernel):
 @dataclass(frozen=True)
 class Gamma(RowKernel):
     """Raises values to a power, and multiplies them."""
+
+    takes_batches = True
 
     gamma: float
     gain: float

@@ -159,6 +159,7 @@ class Crop(_Box):
     """Crops to a box; the result is a view."""
 
     moves_values = True
+    takes_batches = True
 
     def one(self, *parts: Array) -> Array:
         image = parts[0]
@@ -187,6 +188,7 @@ class Pad(_Box):
     """Pads with zeros."""
 
     moves_values = True
+    takes_batches = True
 
     def one(self, *parts: Array) -> Array:
         image = parts[0]
@@ -209,6 +211,7 @@ class CentralCrop(RowKernel):
     """Crops to the central region; the result is a view."""
 
     moves_values = True
+    takes_batches = True
 
     fraction: float
 
@@ -236,6 +239,7 @@ class CropOrPad(RowKernel):
     """Crops or pads around the centre; the result is a view if it only crops."""
 
     moves_values = True
+    takes_batches = True
 
     height: int
     width: int
@@ -303,6 +307,7 @@ class Flip(RowKernel):
     """Reverses one axis."""
 
     moves_values = True
+    takes_batches = True
 
     axis: int
 

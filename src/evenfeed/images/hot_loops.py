@@ -3,7 +3,7 @@
 Each function returns None while the caller shall compute the same with NumPy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -14,10 +14,11 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_installed
 
 if TYPE_CHECKING:
-    from evenfeed.images import pixel_loops, resize_loops
+    from evenfeed.images.loops import level_loops, pixel_loops, resize_loops
 else:
-    pixel_loops = LazyModule("evenfeed.images.pixel_loops")
-    resize_loops = LazyModule("evenfeed.images.resize_loops")
+    level_loops = LazyModule("evenfeed.images.loops.level_loops")
+    pixel_loops = LazyModule("evenfeed.images.loops.pixel_loops")
+    resize_loops = LazyModule("evenfeed.images.loops.resize_loops")
 
 # About 50 photographs of 224 x 224 pixels.
 _ENOUGH: Final = 1 << 23
@@ -56,51 +57,6 @@ def of_bytes(loop: str, image: Any, dtype: Any, *settings: Any) -> Array | None:
     run: Callable[..., None] = getattr(pixel_loops, loop)
     run(_flat(image), *settings, out.reshape(-1))
     return out
-
-
-def stretched(images: Array, means: Array, factor: np.float32) -> Array | None:
-    """Return images of bytes or float32 with other distances from the means of the channels of each."""
-    if not _has_loops(images):
-        return None
-    count, height, width, channels = images.shape
-    out = np.empty(images.shape, images.dtype)
-    run = pixel_loops.stretch if images.dtype == np.uint8 else pixel_loops.stretch_floats
-    rows = (count, height, width * channels)
-    wide = np.empty((width, channels), means.dtype)
-    for image, mean, new in zip(_flat(images).reshape(rows), means, out.reshape(rows), strict=True):
-        wide[...] = mean
-        run(image, wide.reshape(-1), factor, new)
-    return out
-
-
-def row_sums(image: Array) -> Array:
-    """Return the sum of all rows of an image of floats, as float32."""
-    rows = image.reshape(len(image), -1)
-    if image.dtype != np.float32 or not are_worth_it(image.size):
-        return rows.sum(axis=0, dtype=np.float32)
-    sums = np.zeros(rows.shape[1], np.float32)
-    pixel_loops.add_up_floats(np.ascontiguousarray(rows).view(np.ndarray), sums)
-    return sums
-
-
-def added_up(image: Array) -> Array:
-    """Return the sum of the bytes of each channel of an image."""
-    height, width, channels = image.shape
-    rows = _flat(image).reshape(height, width * channels)
-    if are_worth_it(image.size) and height < 1 << 24:  # Longer sums do not fit into 32 bits.
-        sums = np.zeros(width * channels, np.uint32)
-        pixel_loops.add_up(rows, sums)
-    else:
-        sums = rows.sum(axis=0, dtype=np.int64)
-    return sums.reshape(width, channels).sum(axis=0, dtype=np.int64)
-
-
-def sum_and_squares(image: Array) -> tuple[int, int]:
-    """Return the sum of all bytes of an image, and of their squares."""
-    if are_worth_it(image.size):
-        some, squares = pixel_loops.add_squares(_flat(image))
-        return int(some), int(squares)
-    return int(image.sum(dtype=np.int64)), int(np.square(image, dtype=np.int64).sum())
 
 
 def in_bytes(image: Any, *, saturate: bool) -> Array | None:
@@ -144,6 +100,18 @@ def mirrored(image: Array) -> Array | None:
     return out
 
 
+def some_mirrored(images: Array, flips: Sequence[bool]) -> Array | None:
+    """Return a batch of images, some of them with their columns in reverse."""
+    if not _has_loops(images):
+        return None
+    count, height, width, channels = images.shape
+    out, lines = np.empty(images.shape, images.dtype), (count, height, width * channels)
+    pixel_loops.mirror_some(
+        _flat(images).reshape(lines), np.array(flips), channels, out.reshape(lines)
+    )
+    return out
+
+
 def transposed(image: Array, *, downward: bool, rightward: bool) -> Array | None:
     """Return an image, or each image of a batch, with its rows and columns exchanged.
 
@@ -156,9 +124,8 @@ def transposed(image: Array, *, downward: bool, rightward: bool) -> Array | None
         return None
     *before, height, width, channels = image.shape
     out = np.empty((*before, width, height, channels), image.dtype)
-    images = _flat(image).reshape(-1, height, width * channels)
-    for one, other in zip(images, out.reshape(-1, width, height * channels), strict=True):
-        pixel_loops.swap(one, channels, downward, rightward, other)
+    images, new = _flat(image).reshape(-1, height, width * channels), (-1, width, height * channels)
+    pixel_loops.swap(images, channels, downward, rightward, out.reshape(new))
     return out
 
 
@@ -205,8 +172,36 @@ def resized(
     line = np.empty(width * channels, np.float32)
     images = _flat(image).reshape(-1, height, width * channels)
     run: Callable[..., None] = getattr(resize_loops, loop)
-    for one, other in zip(images, out.reshape(-1, size[0], size[1] * channels), strict=True):
-        run(one, rows, columns, line, other)
+    run(images, rows, columns, line, out.reshape(-1, size[0], size[1] * channels))
+    return out
+
+
+def stretched(images: Array, factors: Array) -> Array | None:
+    """Return images of bytes or float32 with other distances from the means of the channels of each."""
+    count, height, width, channels = images.shape
+    if height >= 1 << 24 or not _has_loops(images):  # Longer sums of bytes do not fit into 32 bits.
+        return None
+    out, length = np.empty(images.shape, images.dtype), width * channels
+    rows, new = (array.reshape(count, height, length) for array in (_flat(images), out))
+    wide = np.empty(length, np.float32)
+    if images.dtype == np.uint8:
+        level_loops.stretch(rows, channels, factors, (np.empty(length, np.uint32), wide), new)
+    else:
+        level_loops.stretch_floats(rows, channels, factors, wide, new)
+    return out
+
+
+def standardized(images: Array, least: np.float32) -> Array | None:
+    """Return images of bytes or float32, each with mean 0 and variance 1."""
+    count, height, width, channels = images.shape
+    if not _has_loops(images):
+        return None
+    out, length = np.empty(images.shape, np.float32), width * channels
+    if images.dtype == np.uint8:
+        level_loops.standardize(_flat(images).reshape(count, -1), least, out.reshape(count, -1))
+    else:
+        rows, new = (array.reshape(count, height, length) for array in (_flat(images), out))
+        level_loops.standardize_floats(rows, least, np.empty(length, np.float32), new)
     return out
 
 

@@ -13,9 +13,9 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.images.hot_loops import are_worth_it
 
 if TYPE_CHECKING:
-    from evenfeed.images import box_loops
+    from evenfeed.images.loops import box_loops
 else:
-    box_loops = LazyModule("evenfeed.images.box_loops")
+    box_loops = LazyModule("evenfeed.images.loops.box_loops")
 
 # Returns how much each box of the first indices overlaps each of the second.
 Overlaps: TypeAlias = Callable[[Array, Array], Array]

@@ -16,9 +16,9 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.images import hot_loops
 
 if TYPE_CHECKING:
-    from evenfeed.images import png_loops
+    from evenfeed.images.loops import png_loops
 else:
-    png_loops = LazyModule("evenfeed.images.png_loops")
+    png_loops = LazyModule("evenfeed.images.loops.png_loops")
 
 _SIGNATURE: Final = 8
 # The number of channels by the colour type of a header. A palette is left to Pillow.

@@ -11,9 +11,9 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.images import hot_loops
 
 if TYPE_CHECKING:
-    from evenfeed.images import png_loops
+    from evenfeed.images.loops import png_loops
 else:
-    png_loops = LazyModule("evenfeed.images.png_loops")
+    png_loops = LazyModule("evenfeed.images.loops.png_loops")
 
 _SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
 # The colour type in a PNG header, by the number of channels.

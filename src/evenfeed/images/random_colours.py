@@ -4,14 +4,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
+from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colour_spaces import Hue, Saturation
-from evenfeed.images.colours import Brightness, Contrast
 from evenfeed.images.jpeg_quality import JpegQuality
-from evenfeed.images.random_ops import RandomKernel, drawn, seeded
+from evenfeed.images.levels import Brightness, Contrast
+from evenfeed.images.random_ops import RandomKernel, drawn, seeded, seeds_of
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
@@ -47,7 +50,7 @@ def random_contrast(image: Any, lower: float, upper: float, seed: int | None = N
         >>> tf.image.random_contrast(np.ones([2, 2, 1], np.float32), 0.5, 1.5).ravel().tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    return drawn(_factor(Contrast, lower, upper), image, seed)
+    return drawn(_factor(Contrast, lower, upper, Contrast.of_each), image, seed)
 
 
 def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any) -> Any:
@@ -59,7 +62,7 @@ def stateless_random_contrast(image: Any, lower: float, upper: float, seed: Any)
         >>> tf.image.stateless_random_contrast(np.ones([1, 2, 1], np.float32), 0.5, 1.5, (1, 2)).tolist()
         [[[1.0], [1.0]]]
     """
-    return seeded(_factor(Contrast, lower, upper), image, seed)
+    return seeded(_factor(Contrast, lower, upper, Contrast.of_each), image, seed)
 
 
 def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Any:
@@ -148,12 +151,16 @@ class RandomAdjustment(RandomKernel):
         lower: The lower bound of the number, inclusive.
         upper: The upper bound, exclusive.
         whole: Whether the number is an integer.
+        each: Changes each image of a batch by a number of its own, if there is a fast way.
     """
+
+    takes_batches = True
 
     make: Callable[[Any], RowKernel]
     lower: float
     upper: float
     whole: bool = False
+    each: Callable[[Array, Array], Array] | None = None
 
     @property
     def kind(self) -> str:
@@ -165,6 +172,14 @@ class RandomAdjustment(RandomKernel):
     def one(self, *parts: Array) -> Array:
         image, *seeds = parts
         return self._made(seeds).one(image)
+
+    def all_at_once(self, images: Array, *columns: Column) -> Array:
+        rows = seeds_of(columns, len(images))
+        if self.each is None:
+            pairs = zip(images, rows, strict=True)
+            return np.array([self.one(image, *seeds) for image, seeds in pairs])
+        numbers = [self.between(seeds, self.lower, self.upper) for seeds in rows]
+        return self.each(images, np.array(numbers, np.float32))
 
     def differentiable(self, *parts: Any) -> Any:
         image, *seeds = parts
@@ -178,7 +193,7 @@ class RandomAdjustment(RandomKernel):
 
 def _brightness(most: float) -> RandomAdjustment:
     _check_delta(most)
-    return RandomAdjustment(Brightness, -float(most), float(most))
+    return RandomAdjustment(Brightness, -float(most), float(most), each=Brightness.of_each)
 
 
 def _hue(most: float) -> RandomAdjustment:
@@ -199,7 +214,12 @@ def _check_delta(most: float) -> None:
         )
 
 
-def _factor(make: Callable[[Any], RowKernel], lower: float, upper: float) -> RandomAdjustment:
+def _factor(
+    make: Callable[[Any], RowKernel],
+    lower: float,
+    upper: float,
+    each: Callable[[Array, Array], Array] | None = None,
+) -> RandomAdjustment:
     if upper <= lower:
         raise InvalidArgumentError(
             f"upper must be > lower, but got {upper} and {lower}.",
@@ -209,7 +229,7 @@ def _factor(make: Callable[[Any], RowKernel], lower: float, upper: float) -> Ran
         raise InvalidArgumentError(
             f"lower must be non-negative, but got {lower}.", fix="pass lower=0.0 or more."
         )
-    return RandomAdjustment(make, float(lower), float(upper))
+    return RandomAdjustment(make, float(lower), float(upper), each=each)
 
 
 def _quality(lower: int, upper: int) -> RandomAdjustment:

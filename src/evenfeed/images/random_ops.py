@@ -4,13 +4,14 @@ In a function passed to `Dataset.map`, random numbers depend on the seed, the pa
 element, as in `random_map`. Elsewhere they depend on the seeds that `evenfeed.random` uses.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes, side_effects
+from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
@@ -20,6 +21,7 @@ from evenfeed.core.randomness.random_bits import DrawsForElements, current_draws
 from evenfeed.core.randomness.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import STAGE, RowKernel, stands_for_part
+from evenfeed.images import hot_loops
 from evenfeed.images.bound_kernels import applied_beside_constants
 from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
 
@@ -220,6 +222,7 @@ class RandomFlip(RandomKernel):
     """Randomly reverses one axis."""
 
     moves_values = True
+    takes_batches = True
 
     axis: int
 
@@ -235,6 +238,23 @@ class RandomFlip(RandomKernel):
         flips = self.units(seeds, len(image)) > 0.5
         each = [flipped(x, self.axis) if flip else x for x, flip in zip(image, flips, strict=True)]
         return np.stack(each) if each else image
+
+    def all_at_once(self, images: Array, *columns: Column) -> Array:
+        flips = [bool(self.unit(seeds) < 0.5) for seeds in seeds_of(columns, len(images))]
+        if self.axis == COLUMNS:
+            found = hot_loops.some_mirrored(images, flips)
+            if found is not None:
+                return found
+        out = np.empty(images.shape, images.dtype)
+        for image, flip, new in zip(images, flips, out, strict=True):
+            new[...] = flipped(image, self.axis) if flip else image
+        return out
+
+
+def seeds_of(columns: Sequence[Column], count: int) -> Iterator[Sequence[Array]]:
+    """Yield the seeds of each of several elements, given those that are parts of the elements."""
+    rows = Block(tuple(columns), count).cut_up()
+    return (rows.row(index) for index in range(count))
 
 
 def drawn(kernel: RandomKernel, image: Any, seed: int | None, *more: Any) -> Any:

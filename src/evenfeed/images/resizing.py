@@ -103,6 +103,8 @@ def _check_size(height: int, width: int) -> None:
 class Resize(RowKernel):
     """Resizes an image by selecting or interpolating pixels."""
 
+    takes_batches = True
+
     height: int
     width: int
     method: str

@@ -83,6 +83,7 @@ class Rotate(RowKernel):
     """Rotates by quarter turns."""
 
     moves_values = True
+    takes_batches = True
 
     turns: int
 
@@ -105,6 +106,7 @@ class Transpose(RowKernel):
     """Swaps height and width."""
 
     moves_values = True
+    takes_batches = True
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         return _swapped(given[0])
@@ -119,6 +121,8 @@ class Transpose(RowKernel):
 @dataclass(frozen=True)
 class Fit(RowKernel):
     """Resizes to fit into a frame, and pads."""
+
+    takes_batches = True
 
     height: int
     width: int

@@ -20,6 +20,9 @@ State: TypeAlias = Any
 
 # Large enough to make the cost per Block negligible, small enough to stay in the CPU cache.
 _BLOCK_BYTES: Final = 1 << 20
+# A Block of large elements has some rows too, because between two Blocks the cache forgets what Python needs.
+_LARGE_ROWS: Final = 4
+_LARGE_BYTES: Final = 1 << 22
 # With many columns, the cost for each of them counts: a call takes as long as the work on some thousand numbers.
 _COLUMN_BYTES: Final = 1 << 15
 _SLOW_SECONDS: Final = 0.5  # Blocks that take longer do not grow
@@ -350,8 +353,11 @@ def all_blocks(source: Operator) -> Iterator[Block]:
 
 def rows_per_block(block: Block) -> int:
     """Return how many elements like those of `block` to read at a time."""
-    most = max(_BLOCK_BYTES, _COLUMN_BYTES * len(block.columns))
-    return max(1, most // max(1, block.bytes_per_row))
+    each = max(1, block.bytes_per_row)
+    most = max(
+        _BLOCK_BYTES, _COLUMN_BYTES * len(block.columns), min(_LARGE_ROWS * each, _LARGE_BYTES)
+    )
+    return max(1, most // each)
 
 
 def read_full(source: Source, count: int) -> Iterator[Block]:

@@ -7,10 +7,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, final
 
+import numpy as np
+
 from evenfeed.core.block import Block, Column, length_of
 from evenfeed.core.conversion import Array
 from evenfeed.core.gradients.followed_values import no_gradient
 from evenfeed.core.specs import TensorSpec
+
+# Longer lists of images are not stacked: they leave the cache between two kernels anyway.
+_MOST_BYTES: Final = 1 << 22
 
 
 class Kernel(ABC):
@@ -37,10 +42,12 @@ class RowKernel(Kernel):
     """A kernel that works on one element at a time and has one result.
 
     The result stays on the host while only kernels use it, whatever its shape.
-
     """
 
     stays_on_host: ClassVar[bool] = True
+
+    # Whether `all_at_once` computes the results for images of one shape.
+    takes_batches: ClassVar[bool] = False
 
     # Whether it waits for a disk or the network: threads then share even little work.
     waits: ClassVar[bool] = False
@@ -68,11 +75,52 @@ class RowKernel(Kernel):
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
         return [self.spec(*given)]
 
+    def all_at_once(self, images: Array, *columns: Column) -> Array:  # noqa: ARG002 - a contract
+        """Return the results for all elements as one array, if the kernel takes batches.
+
+        By default `one` takes a batch of images, too. Its result has that of each image.
+
+        Args:
+            images: The first arguments, which are images of one shape: an array of four axes.
+            columns: The other arguments.
+        """
+        return self.one(images)
+
     @final
     def run(self, *columns: Column) -> list[Column]:
-        """Return the results as a list, because most are never stacked into one array."""
+        """Return the results: as a list if they are views or computed one by one, because most are never stacked."""
+        images, *others = columns
+        batch = _batch(images, join=not self.moves_values) if self.takes_batches else None
+        if batch is not None:
+            found = self.all_at_once(batch, *others)
+            return [list(found) if _owner(found) is _owner(images) else found]
         rows = Block(columns, length_of(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
+
+
+def _batch(images: Column, *, join: bool) -> Array | None:
+    """Return images of one shape as one array; None if they are none, or if it is faster to read them one by one."""
+    if type(images) is np.ndarray:
+        return images if images.ndim == 4 and images.size else None
+    if not join or not isinstance(images, list) or len(images) < 2:
+        return None
+    first: Any = images[0]
+    if type(first) is not np.ndarray or first.ndim != 3 or first.nbytes * len(images) > _MOST_BYTES:
+        return None
+    kind = first.shape, first.dtype
+    alike = all(type(one) is np.ndarray and (one.shape, one.dtype) == kind for one in images)
+    if not alike or not first.size:
+        return None
+    whole: Array = np.array(images)
+    return whole
+
+
+def _owner(array: Any) -> Any:
+    """Return what holds the memory of an array."""
+    base: Any = array
+    while base is not None:
+        array, base = base, base.base if isinstance(base, np.ndarray) else None
+    return array
 
 
 @final

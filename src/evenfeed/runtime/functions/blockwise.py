@@ -115,12 +115,22 @@ class Piece:
         return place
 
 
-def in_threads(call: Callable[[Piece], Done], block: Block, threads: int) -> Done:
-    """Return what `call` returns for a Block; threads take pieces of it as they become free."""
+def in_threads(
+    call: Callable[[Piece], Done], block: Block, threads: int, shortest: int = 1
+) -> Done:
+    """Return what `call` returns for a Block; threads take pieces of it as they become free.
+
+    Args:
+        call: Computes a piece.
+        block: The elements.
+        threads: How many threads share them.
+        shortest: How many elements a piece has at least, if there are pieces for all threads.
+    """
     outputs = OutputColumns(block.length)
     if threads == 1 or block.length == 1:
         return call(Piece(block, 0, outputs))
-    size = -(-block.length // (threads * _PIECES))
+    most = -(-block.length // threads)
+    size = min(most, max(shortest, -(-most // _PIECES)))
 
     def compute(start: int) -> Done:
         piece = Piece(block.cut(start, start + size), start, outputs)
@@ -185,7 +195,7 @@ def on_blocks(  # noqa: PLR0913, PLR0917 - what a function consists of, and how 
     at_once = calls_at_once(threads, parallel_calls)
     computing = _Computing(compiled, kernels, turns, at_once, alone)
     try:
-        return in_threads(computing.done, block, threads)
+        return in_threads(computing.done, block, threads, compiled.row_time.least_piece)
     except (Exception, *_RETRACED):  # noqa: BLE001 - run one by one, it fails again at the bad row
         return None
 

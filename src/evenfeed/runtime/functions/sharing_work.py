@@ -33,6 +33,11 @@ class RowTime:
         """Note the processor time of some rows. A single slow call at most doubles the time: it may have compiled."""
         self._seconds = min(seconds / rows, 2 * self._seconds)
 
+    @property
+    def least_piece(self) -> int:
+        """How many rows a thread should take at a time: kernels compute several images faster than each alone."""
+        return max(1, round(_WORTH_SHARING / 2 / self._seconds)) if self._seconds else 1
+
     def is_worth_sharing(self, rows: int) -> bool:
         """Return True if this many rows take long enough, or if no row has been measured."""
         return rows * self._seconds >= _WORTH_SHARING

@@ -56,68 +56,6 @@ def brighten(values: Array, delta: Any, out: Array) -> None:
 
 
 @compiled
-def stretch(rows: Array, means: Array, factor: Any, out: Array) -> None:
-    """Scale the distances of bytes, as floats from 0 to 1, from their means, and clip them.
-
-    Args:
-        rows: The rows of an image.
-        means: The mean for each value of a row.
-        factor: The factor for the distances.
-        out: The new rows.
-    """
-    for row in range(rows.shape[0]):
-        for at in range(rows.shape[1]):
-            value, mean = np.float32(rows[row, at]) * _FRACTION, means[at]
-            out[row, at] = _clipped_byte((value - mean) * factor + mean)
-
-
-@compiled
-def stretch_floats(rows: Array, means: Array, factor: Any, out: Array) -> None:
-    """Scale the distances of floats from their means."""
-    for row in range(rows.shape[0]):
-        for at in range(rows.shape[1]):
-            out[row, at] = (rows[row, at] - means[at]) * factor + means[at]
-
-
-@compiled
-def add_up_floats(rows: Array, sums: Array) -> None:
-    """Add up the floats in each column, from the first row to the last."""
-    for row in range(rows.shape[0]):
-        for at in range(rows.shape[1]):
-            sums[at] += rows[row, at]
-
-
-@compiled
-def standardize(values: Array, mean: Any, spread: Any, out: Array) -> None:
-    """Subtract a number from bytes, and divide by another."""
-    for at in range(values.shape[0]):
-        out[at] = (np.float32(values[at]) - mean) / spread
-
-
-@compiled
-def add_up(rows: Array, sums: Array) -> None:
-    """Add up the bytes in each column."""
-    for row in range(rows.shape[0]):
-        for at in range(rows.shape[1]):
-            sums[at] = np.uint32(sums[at] + np.uint32(rows[row, at]))
-
-
-@compiled
-def add_squares(values: Array) -> Any:
-    """Return the sum of bytes, and of their squares."""
-    sum_, squares = np.uint64(0), np.uint64(0)
-    for first in range(0, values.shape[0], 4096):  # Short runs fit into 32 bits, which are faster.
-        some, more = np.uint32(0), np.uint32(0)
-        for at in range(first, min(first + 4096, values.shape[0])):
-            value = np.uint32(values[at])
-            some = np.uint32(some + value)
-            more = np.uint32(more + np.uint32(value * value))
-        sum_ += np.uint64(some)
-        squares += np.uint64(more)
-    return sum_, squares
-
-
-@compiled
 def _clipped_byte(value: Any) -> Any:
     scaled = value * _BYTE
     scaled = scaled if scaled > _ZERO else _ZERO
@@ -348,16 +286,35 @@ def mirror(rows: Array, channels: int, out: Array) -> None:
 
 
 @compiled
-def swap(rows: Array, channels: int, downward: bool, rightward: bool, out: Array) -> None:
-    """Exchange the rows and columns of an image, which may be read in reverse. Small squares stay in the cache.
+def mirror_some(images: Array, flips: Array, channels: int, out: Array) -> None:
+    """Reverse the pixels of each row of some images, and copy the others."""
+    for number in range(len(images)):
+        old, new = images[number], out[number]
+        if flips[number]:
+            mirror(old, channels, new)
+            continue
+        for row in range(old.shape[0]):
+            for at in range(old.shape[1]):
+                new[row, at] = old[row, at]
+
+
+@compiled
+def swap(images: Array, channels: int, downward: bool, rightward: bool, out: Array) -> None:
+    """Exchange the rows and columns of images, which may be read in reverse. Small squares stay in the cache.
 
     Args:
-        rows: The rows of numbers.
+        images: The rows of numbers of each image.
         channels: The numbers of a pixel.
         downward: False to read the rows from the last to the first.
         rightward: False to read the columns so.
-        out: The new rows of numbers.
+        out: The new rows of numbers of each image.
     """
+    for number in range(len(images)):
+        _swap(images[number], channels, downward, rightward, out[number])
+
+
+@compiled
+def _swap(rows: Array, channels: int, downward: bool, rightward: bool, out: Array) -> None:
     height, width = rows.shape[0], out.shape[0]
     for top in range(0, height, 16):
         for left in range(0, width, 16):

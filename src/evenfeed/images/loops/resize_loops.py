@@ -21,16 +21,22 @@ Between: TypeAlias = tuple[Array, Array, Array]
 
 
 @compiled
-def interpolate(image: Array, rows: Between, columns: Between, line: Array, out: Array) -> None:
+def interpolate(images: Array, rows: Between, columns: Between, line: Array, out: Array) -> None:
     """Interpolate between rows, then between the pixels of a row.
 
     Args:
-        image: The rows of numbers.
+        images: The rows of numbers of each image.
         rows: The rows around each new row; empty arrays if the height stays.
         columns: The first numbers of the pixels around each new pixel; empty arrays if the width stays.
         line: Memory for an old row of floats.
-        out: The new rows.
+        out: The new rows of each image.
     """
+    for number in range(len(images)):
+        _interpolate(images[number], rows, columns, line, out[number])
+
+
+@compiled
+def _interpolate(image: Array, rows: Between, columns: Between, line: Array, out: Array) -> None:
     above, below, heights = rows
     left = columns[0]
     for row in range(out.shape[0]):
@@ -77,17 +83,25 @@ def _interpolate_pixels(line: Array, columns: Between, out: Array) -> None:
 
 @compiled
 def weigh(
-    image: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], line: Array, out: Array
+    images: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], line: Array, out: Array
 ) -> None:
     """Add up weighted rows, then weighted pixels of a row.
 
     Args:
-        image: The rows of numbers.
+        images: The rows of numbers of each image.
         rows: The old rows of each new one, and their weights; both have a row for each term.
         columns: The first number of the first old pixel of each new one, and a row of weights for each new one.
         line: Memory for an old row of floats.
-        out: The new rows.
+        out: The new rows of each image.
     """
+    for number in range(len(images)):
+        _weigh(images[number], rows, columns, line, out[number])
+
+
+@compiled
+def _weigh(
+    image: Array, rows: tuple[Array, Array], columns: tuple[Array, Array], line: Array, out: Array
+) -> None:
     places, weights = rows
     for row in range(out.shape[0]):
         old, weight = image[places[0, row]], weights[0, row]

@@ -1,0 +1,1 @@
+"""Compiled loops over images and boxes. Importing a module here imports Numba."""
