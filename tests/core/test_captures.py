@@ -1,4 +1,6 @@
+import pickle
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from evenfeed.core.captures import (
     own_attributes,
     places_of,
     with_bound_values,
+    with_values_of_now,
 )
 
 LIMIT = 10
@@ -166,3 +169,77 @@ def test_functions_that_may_do_something_else_have_no_key():
     marked = made(3)
     marked.note = 1
     assert constant_key(marked) is None
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def test_a_function_keeps_the_values_that_its_variables_have():
+    k, table = 1, [1]
+    function = with_values_of_now(lambda x: x + k + table[0])
+    k, table[0] = 10, 100
+    assert function(0) == 101
+    table = None
+    assert function(0) == 101
+
+
+def test_local_functions_that_a_function_captures_keep_their_values_too():
+    k = 2
+
+    def times(x):
+        return x * k if x < 5 else times(x - 1)
+
+    function = with_values_of_now(lambda x: times(x) + 1)
+    k = 100
+    assert function(3) == 7
+
+
+def test_a_lambda_keeps_the_values_of_globals(monkeypatch):
+    original = lambda x: x * SCALE  # noqa: E731 - what users pass
+    function = with_values_of_now(original)
+    monkeypatch.setitem(globals(), "SCALE", 50)
+    assert (function(1), original(1)) == (2, 50)
+    assert function.__qualname__ == original.__qualname__
+    assert function.__module__ == __name__
+
+
+def test_pickle_still_finds_a_function_of_a_module():
+    assert pickle.loads(pickle.dumps(with_values_of_now(scaled))) is scaled
+
+
+def test_a_function_without_data_stays_the_same():
+    def helper(x):
+        return np.abs(x)
+
+    def waiting(x):
+        return x + late
+
+    calling = lambda x: helper(x) + 1  # noqa: E731 - what users pass
+    for function in (lambda x: x, helper, calling, waiting, partial(scaled), [].append):
+        assert with_values_of_now(function) is function
+    late = 1
+    assert with_values_of_now(waiting)(1) == 1 + late
+
+
+def test_a_function_that_assigns_or_calls_python_later_sees_variables_as_they_are():
+    count, step = 0, 1
+
+    def counts(x):
+        nonlocal count
+        count += step
+        return x + count
+
+    counted = with_values_of_now(counts)
+    step = 10
+    assert (counted(0), counted(0), count) == (1, 2, 2)
+
+    def py_function(function):
+        return function()
+
+    tf = SimpleNamespace(py_function=py_function)
+    calling = with_values_of_now(lambda: tf.py_function(lambda: step))
+    looking = with_values_of_now(lambda: eval("step", {}, {"step": step}))
+    step = 20
+    assert (calling(), looking()) == (20, 20)
+    assert with_values_of_now(storing) is storing

@@ -17,7 +17,7 @@ def calling(function):
 def ran(function, *columns):
     rows = [Row(column.shape[1:], column.dtype) for column in columns]
     found = traced(calling(function), rows)
-    (output,), failed = BlockProgram(calling(function), rows, found).start(columns).wait()
+    (output,), failed = BlockProgram(rows, found).start(columns).wait()
     part = found.parts[0]
     assert (output.shape[1:], output.dtype) == (part.shape, part.dtype)
     return output, failed

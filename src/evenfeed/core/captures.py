@@ -4,17 +4,24 @@ This is the only module that looks into `__closure__` and `__globals__`.
 """
 
 import builtins
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dis import get_instructions
 from functools import lru_cache, partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from operator import is_
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast, final
 
 # Stands for the value of a variable that has none yet.
 EMPTY: Final = object()
 
 _FUNCTIONS: Final = (FunctionType, MethodType, partial)
+_DEFINITIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type)
+
+_ASSIGNING: Final = frozenset({"DELETE_DEREF", "STORE_DEREF"})
+_ASSIGNING_GLOBALS: Final = frozenset({"DELETE_GLOBAL", "STORE_GLOBAL"})
+_READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 
 
 def bound_values(function: FunctionType) -> list[Any]:
@@ -37,6 +44,78 @@ def with_bound_values(function: FunctionType, values: Sequence[Any]) -> Function
     )
     made.__kwdefaults__ = dict(zip(function.__kwdefaults__ or {}, rest[defaults:], strict=True))
     return made
+
+
+# The Python code that they call sees the values of its own time.
+_CALLED_LATER: Final = frozenset({"numpy_function", "py_func", "py_function"})
+# They look at all names, or may change them.
+_LOOKING: Final = frozenset({"eval", "exec", "globals", "locals", "vars"})
+
+
+def with_values_of_now(
+    function: Callable[..., Any], within: tuple[object, ...] = ()
+) -> Callable[..., Any]:
+    """Return a function that keeps the values which its variables have now, as a TensorFlow graph does.
+
+    In `for k in range(3): parts.append(data.map(lambda x: x * k))`, each function has another `k`. Local functions that
+    it captures keep theirs, too. Functions that modules define, classes and modules, variables without a value, and those
+    that the function assigns to stay as they are: pickle finds what a module defines by its name.
+
+    Args:
+        function: The function.
+        within: The functions that capture it.
+    """
+    if type(function) is not FunctionType or function in within or _is_of_module(function):
+        return function
+    code = function.__code__
+    if not (_CALLED_LATER | _LOOKING).isdisjoint(names_used(code)):
+        return function
+    cells = tuple(_cells_of_now(function, (*within, function)))
+    names = _globals_of_now(function)
+    if names is function.__globals__ and all(map(is_, cells, function.__closure__ or ())):
+        return function
+    made = FunctionType(code, names, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    made.__module__, made.__doc__ = function.__module__, function.__doc__
+    vars(made).update(vars(function))
+    return made
+
+
+def _is_of_module(function: FunctionType) -> bool:
+    module = sys.modules.get(function.__module__)
+    return getattr(module, function.__qualname__, None) is function
+
+
+def _cells_of_now(function: FunctionType, within: tuple[object, ...]) -> Iterator[CellType]:
+    assigned = _names_in(function.__code__, _ASSIGNING)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        value = _content(cell)
+        kept = with_values_of_now(value, within)
+        is_same = kept is value and (value is EMPTY or isinstance(value, _DEFINITIONS))
+        yield cell if is_same or name in assigned else CellType(kept)
+
+
+def _globals_of_now(function: FunctionType) -> dict[str, Any]:
+    code, names = function.__code__, function.__globals__
+    used = _names_in(code, _READING)
+    data = (names[name] for name in used if name in names)
+    if all(isinstance(value, _DEFINITIONS) for value in data) or _names_in(
+        code, _ASSIGNING_GLOBALS
+    ):
+        return names
+    if any(name not in names and name not in _BUILTINS for name in used):
+        return names  # it is defined later
+    kept = (*used, "__builtins__", "__file__", "__name__", "__package__")
+    return {name: names[name] for name in kept if name in names}
+
+
+@lru_cache(maxsize=1024)
+def _names_in(code: CodeType, instructions: frozenset[str]) -> frozenset[str]:
+    """Return the names that some instructions of a function and of its inner functions have."""
+    inner = [_names_in(part, instructions) for part in code.co_consts if isinstance(part, CodeType)]
+    own = {step.argval for step in get_instructions(code) if step.opname in instructions}
+    return frozenset(own).union(*inner)
 
 
 def captured_values(function: FunctionType) -> Iterator[Any]:
@@ -78,14 +157,26 @@ _HARMLESS: Final = frozenset(
     }
     | {"max", "min", "pow", "range", "reversed", "round", "slice", "sum", "tuple", "zip"}
 )
+
+
+def _no_key(_: object) -> None:
+    return None
+
+
 # Instructions that change more than local variables.
 _CHANGES: Final = frozenset({"IMPORT_NAME", "STORE_ATTR", "STORE_DEREF", "STORE_GLOBAL"})
 
 
-def constant_key(function: object) -> Hashable | None:
+def constant_key(
+    function: object, key_of_value: Callable[[Any], str | None] = _no_key
+) -> Hashable | None:
     """Return a key that functions have in common only if they always do the same; None if that is not certain.
 
     It is certain for code that refers to its arguments, to plain values, and to functions of a few libraries.
+
+    Args:
+        function: The function.
+        key_of_value: Returns what counts of a captured value of another kind; None if the function may depend on more.
     """
     if (
         type(function) is not FunctionType
@@ -100,17 +191,26 @@ def constant_key(function: object) -> Hashable | None:
     plain = [(name, value) for name, value in found if type(value) in _PLAIN]
     if len(modules) + len(plain) < len(found):
         return None
-    if not all(type(value) in _PLAIN or _is_library(value) for value in bound):
+    keys = [_key_of_bound(value, key_of_value) for value in bound]
+    if None in keys:
         return None
     if any(name in _BUILTINS and name not in _HARMLESS and name not in names for name in used):
         return None
-    values = [*bound, *(value for _, value in plain)]
     code = function.__code__
     return (
         *(code, code.co_filename, function.__name__, tuple(function.__kwdefaults__ or ())),
         *(tuple(modules), tuple(name for name, _ in plain)),
-        tuple([f"{type(value)} {value!r}" for value in values]),
+        (*keys, *(_key_of_plain(value) for _, value in plain)),
     )
+
+
+def _key_of_bound(value: Any, key_of_value: Callable[[Any], str | None]) -> str | None:
+    known = type(value) in _PLAIN or _is_library(value)
+    return _key_of_plain(value) if known else key_of_value(value)
+
+
+def _key_of_plain(value: object) -> str:
+    return f"{type(value)} {value!r}"
 
 
 def _is_library(value: object) -> bool:

@@ -10,6 +10,7 @@ from evenfeed.core.arguments import (
     whole_number,
 )
 from evenfeed.core.callsite import where_called
+from evenfeed.core.captures import with_values_of_now
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy import LazyModule
@@ -279,9 +280,9 @@ def plan_made(method: str, value: object) -> Node:
 
 
 def checked_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Check that an argument is callable, and return it."""
+    """Check that an argument is callable, and return it, with the values that its variables have now."""
     if callable(function):
-        return function
+        return with_values_of_now(function)
     raise TypeError(
         described(
             f"Expected a function, but got {shortened(function)}.",

@@ -77,7 +77,7 @@ class Compiled:
 
     def add(self, rows: RowShapes, found: Traced) -> "FixedLengthProgram":
         """Add the program of a trace for elements of these shapes."""
-        made = FixedLengthProgram(self._call, rows, found, self)
+        made = FixedLengthProgram(rows, found, self)
         self._programs[rows] = made
         return made
 
@@ -127,11 +127,11 @@ class Compiled:
         known = self._programs.get(rows)
         found = traced(self._call, rows) if known is None else known.found
         found = replace(found, arithmetic=found.arithmetic or found.for_few)
-        return FixedLengthProgram(self._call, rows, found, self, most=_MOST_OF_ONE_SHAPE)
+        return FixedLengthProgram(rows, found, self, most=_MOST_OF_ONE_SHAPE)
 
     def for_one_row(self, rows: RowShapes, found: Traced) -> BlockProgram | None:
         """Return a program for one row; None if that would be one compilation too many."""
-        return BlockProgram(self._call, rows, found, 1) if self.count_compilation() else None
+        return BlockProgram(rows, found, 1) if self.count_compilation() else None
 
     def count_compilation(self) -> bool:
         """Count one more compilation; return False if that would be too many."""
@@ -155,7 +155,6 @@ class FixedLengthProgram:
 
     def __init__(
         self,
-        call: Call,
         rows: RowShapes,
         found: Traced,
         owner: Compiled,
@@ -167,7 +166,7 @@ class FixedLengthProgram:
         own = [row for row in rows if row is not None and not row.shared]
         length = _length(own + _computed(found), found)
         self.length = length if most is None else min(most, length)
-        self._program = BlockProgram(call, rows, found, self.length)
+        self._program = BlockProgram(rows, found, self.length)
         self._may_run = not _computed(found) or found.arithmetic is not None  # nothing to compile
         self._lock = Lock()
         self._seconds = 0.0  # how long a call takes

@@ -67,6 +67,7 @@ class Traced:
         key: Equal for two traces, also of different functions, if they compute the same; None if that is unknown.
         reads: The parts that it computes with.
         for_few: The same as `arithmetic` where compiling does not pay; it raises if an index is out of range.
+        closed: The closed jaxpr, with captured values as they were; `closed_wide`, that for wider integers, if needed.
     """
 
     structure: Any
@@ -83,6 +84,8 @@ class Traced:
     reads: frozenset[int] = frozenset()
     is_exact: bool = True
     for_few: ColumnArithmetic | None = None
+    closed: Any = field(default=None, repr=False)
+    closed_wide: Any = field(default=None, repr=False)
 
 
 @cache
@@ -161,7 +164,7 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
         return Traced(structure, tuple(leaves), text=repr([comparable(leaf) for leaf in leaves]))
     with on_host():
         found, closed = _jaxpr(call, rows)
-        dtypes_kept, wider = _settled(call, rows, closed)
+        dtypes_kept, wider, closed_wide = _settled(call, rows, closed)
     kept = iter(dtypes_kept)
     parts = tuple(Row(p.shape, next(kept)) if isinstance(p, Row) else p for p in found.parts)
     indexes, fixed = indexing(closed.jaxpr)
@@ -186,6 +189,8 @@ def traced(call: Call, rows: Sequence[Row | None]) -> Traced:
         parts_read(closed.jaxpr, [row is not None for row in rows]),
         arithmetic is not None or not rounds(closed.jaxpr),
         for_few,
+        closed,
+        closed_wide,
     )
 
 
@@ -204,7 +209,13 @@ def _jaxpr(call: Call, rows: Sequence[Row | None]) -> tuple[Traced, Any]:
 
     specs = [jax.ShapeDtypeStruct(row.shape, row.dtype) for row in rows if row is not None]
     closed = jax.make_jaxpr(flat)(*specs)
-    return found[-1], closed
+    return found[-1], jax_extend_core.ClosedJaxpr(closed.jaxpr, list(map(_own, closed.consts)))
+
+
+def _own(constant: Any) -> Any:
+    """Return a copy of an array that the user could write to later."""
+    is_users = isinstance(constant, np.ndarray) and constant.flags.writeable
+    return np.array(constant, subok=True) if is_users else constant
 
 
 def _part(leaf: Any) -> Any:
@@ -231,8 +242,8 @@ def _filled(rows: Sequence[Row | None], arrays: Sequence[Any]) -> list[Any]:
 
 def _settled(
     call: Call, rows: Sequence[Row | None], closed: Any
-) -> tuple[list[DType], frozenset[int]]:
-    """Return the dtypes of the computed parts, and which of them need wider integers.
+) -> tuple[list[DType], frozenset[int], Any]:
+    """Return the dtypes of the computed parts, which of them need wider integers, and the jaxpr for these.
 
     A 64-bit result that comes only from narrower parts and defaults gets TensorFlow's default dtype. It stays
     64-bit if it comes from a 64-bit part, a 64-bit constant or an explicit dtype.
@@ -248,27 +259,28 @@ def _settled(
     for origin, dtype, aval in zip(origins, found, closed.out_avals, strict=True):
         keep = origin != "default" or (asked and not aval.weak_type)
         settled.append(dtype if keep else NARROWER.get(dtype, dtype))
-    wider = _divided(call, rows, closed, settled)
-    return [dtypes.float64 if i in wider else d for i, d in enumerate(settled)], wider
+    wider, closed_wide = _divided(call, rows, closed, settled)
+    kept = [dtypes.float64 if i in wider else d for i, d in enumerate(settled)]
+    return kept, wider, closed_wide if wider else None
 
 
 def _divided(
     call: Call, rows: Sequence[Row | None], closed: Any, settled: list[DType]
-) -> frozenset[int]:
+) -> tuple[frozenset[int], Any]:
     """Find results of dividing 32-bit integers: float64 in TensorFlow and NumPy, float32 in JAX.
 
     Such a result is float64 when traced with 64-bit integers. A result that was cast is not.
     """
     narrow = any(row is not None and row.dtype in _WIDER for row in rows)
     if not narrow or dtypes.float32 not in settled:
-        return frozenset()
-    again = _jaxpr(call, [_with_dtype(row, _WIDER) for row in rows])
-    pairs = zip(closed.out_avals, again[1].out_avals, strict=True)
+        return frozenset(), None
+    again = _jaxpr(call, [_with_dtype(row, _WIDER) for row in rows])[1]
+    pairs = zip(closed.out_avals, again.out_avals, strict=True)
     return frozenset(
         i
         for i, (one, two) in enumerate(pairs)
         if one.dtype == dtypes.float32 and two.dtype == dtypes.float64 and not two.weak_type
-    )
+    ), again
 
 
 def _asks_for_64_bits(call: Call, rows: Sequence[Row | None]) -> bool:
@@ -296,21 +308,21 @@ _programs: Final = SharedPrograms()
 
 @final
 class BlockProgram:
-    """A function compiled for elements of one shape: columns in, columns out.
+    """A traced function compiled for elements of one shape: columns in, columns out.
+
+    It runs no user code, which could see other values by now than it did when it was traced.
 
     Args:
-        call: The function.
         rows: The shapes of the parts of an element, then those of variables.
         found: The trace for these shapes.
         length: The number of rows, which is needed if there are no columns.
     """
 
     def __init__(
-        self, call: Call, rows: Sequence[Row | None], found: Traced, length: int | None = None
+        self, rows: Sequence[Row | None], found: Traced, length: int | None = None
     ) -> None:
         self._rows = rows
         self._found = found
-        self._call = call
         self._length = length
         self._ready: Callable[..., Any] | None = None
         body = self._checked if found.indexes else self._unchecked
@@ -361,18 +373,13 @@ class BlockProgram:
         return [failure], outputs
 
     def _body(self, *arrays: Any) -> list[Any]:
-        outputs = self._computed(arrays)
+        outputs = jax_extend_core.jaxpr_as_fun(self._found.closed)(*arrays)
         if self._found.wider:
-            wide = self._computed([a.astype(_WIDER.get(a.dtype, a.dtype)) for a in arrays])
+            widened = [a.astype(_WIDER.get(a.dtype, a.dtype)) for a in arrays]
+            wide = jax_extend_core.jaxpr_as_fun(self._found.closed_wide)(*widened)
             outputs = [wide[i] if i in self._found.wider else o for i, o in enumerate(outputs)]
         kept = [part.dtype for part in self._found.parts if isinstance(part, Row)]
         return [output.astype(dtype) for output, dtype in zip(outputs, kept, strict=True)]
-
-    def _computed(self, arrays: Sequence[Any]) -> list[Any]:
-        # Computes the same parts as the trace: a part passed through there may be another object here.
-        _, leaves = self._call(_filled(self._rows, arrays))
-        pairs = zip(leaves, self._found.parts, strict=True)
-        return [leaf for leaf, part in pairs if isinstance(part, Row)]
 
 
 @final

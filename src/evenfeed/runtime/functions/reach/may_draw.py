@@ -58,6 +58,9 @@ _PLAIN: Final = frozenset(
 # Entries of a class that its methods do not use.
 _CLASS_ENTRIES: Final = frozenset({"__annotations__", "__dataclass_fields__", "_abc_impl"})
 
+# The module of what JAX traced.
+_TRACES: Final = "jax._src.core"
+
 
 def may_draw(function: object) -> bool:
     """Return True unless it is certain that a function draws from no random generator of the program.
@@ -171,6 +174,8 @@ class _Reach:
             self.add(*value.keys(), *value.values(), getattr(value, "default_factory", None))
         elif kind in _CONTAINERS:
             self.add(*value)
+        elif kind.__module__ == _TRACES:
+            return  # it refers to nothing that its function does not
         elif kind is np.ndarray:
             self.add(*(value.ravel().tolist() if value.dtype.hasobject else ()))
         elif kind.__module__ in ("builtins", "itertools") or _is_made_from_python(value):
