@@ -4,8 +4,10 @@ import re
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from types import FunctionType
 from typing import Any, Final, cast, final
 
 import numpy as np
@@ -28,6 +30,7 @@ from evenfeed.core.tensor_types import (
 )
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.private_copies import unshared
+from evenfeed.runtime.functions.reach.captured_tensors import with_tensors
 from evenfeed.runtime.functions.ready_parts import NATIVE, PLAIN, SMALL
 from evenfeed.runtime.functions.vectorise import on_host
 from evenfeed.runtime.run import FirstElements
@@ -106,6 +109,12 @@ class Calling:
             return self.function(parts[0])
         element = self._pack(parts)
         return self.function(*element) if self._spread else self.function(element)
+
+    def capturing(self, tensors: Sequence[Any]) -> "Calling":
+        """Return the same call of the function with other values for the tensors that it captures."""
+        made = copy(self)
+        made.function = with_tensors(cast("FunctionType", self.function), tensors)
+        return made
 
     def __call__(self, parts: list[Any]) -> tuple[Any, list[Any]]:
         """Return the structure of the result, and its parts: arrays, None or handles."""

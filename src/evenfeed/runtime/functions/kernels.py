@@ -22,6 +22,7 @@ from evenfeed.core.side_effects import Effects, ProbeAbandoned, watched_by
 from evenfeed.core.specs import NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.traced.kernel_stages import KernelCall, NewKernel, RowKernel, Stage, on_stage
 from evenfeed.plan.windows import ElementValue
+from evenfeed.runtime.functions.calls import Calling
 from evenfeed.runtime.functions.probing import NewVariables, Probe
 from evenfeed.runtime.functions.vectorise import Call, Row
 
@@ -41,6 +42,7 @@ class Kernels:
         computed: The kernel results that could stay on the host, but that JAX computes with.
         variables: The variables that the function reads. Their values are arguments of its program.
         draws_columns: Whether random operations draw numbers for whole Blocks.
+        tensors: The values of the tensors that the function captures, if these are arguments of its program.
     """
 
     calls: tuple[KernelCall, ...]
@@ -49,6 +51,7 @@ class Kernels:
     computed: frozenset[int] = frozenset()
     variables: tuple[Any, ...] = ()
     draws_columns: bool = True
+    tensors: tuple[Array, ...] = ()
 
     @cached_property
     def specs(self) -> list[TypeSpec]:
@@ -116,8 +119,13 @@ class Kernels:
         return replace(self, variables=(*self.variables, *variables))
 
     def held(self) -> list[Array]:
-        """Return the current values of the variables."""
-        return [np.asarray(variable.at_rest()) for variable in self.variables]
+        """Return the current values of the variables, and those of the tensors that the function captures."""
+        return [*(np.asarray(variable.at_rest()) for variable in self.variables), *self.tensors]
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the program gets more than the parts of an element."""
+        return bool(self.calls or self.variables or self.tensors)
 
     def computable(self, part: int) -> bool:
         """Return True if a handle could be an array instead; the result of a row kernel needs a fixed shape."""
@@ -167,11 +175,11 @@ class Kernels:
         return replace(self, calls=self.calls[:number], results=self.results[:number])
 
     def staged(
-        self, call: Call, effects: Effects, computing: Computing, *, stops: bool = False
+        self, call: Calling, effects: Effects, computing: Computing, *, stops: bool = False
     ) -> Call:
         """Return the function with all parts as arguments: those of the element, then the kernel results.
 
-        The values of the variables that it reads come after the parts.
+        The values of the variables that it reads come after the parts, and then the tensors that it captures.
 
         Args:
             call: The function.
@@ -191,10 +199,12 @@ class Kernels:
             own = [next(found) for _ in self.inputs]
             results = [[next(found) for _ in specs] for specs in self.results]
             stage.prepare(own, results)
-            held = dict(zip(self.variables, parts[count:], strict=True))
+            tensors = parts[count + len(self.variables) :]
+            held = dict(zip(self.variables, parts[count:], strict=False))
             probe = Probe(effects, held, draws_columns=self.draws_columns)
+            filled = call.capturing(tensors) if tensors else call
             with on_stage(stage), watched_by(probe):
-                result = _first_argument(call, own) if stops else call(own)
+                result = _first_argument(filled, own) if stops else filled(own)
             if probe.new:
                 raise NewVariables(probe.new)
             if any(_is_value(leaf) for leaf in result[1]):

@@ -75,7 +75,7 @@ def _may_fail(found: Traced) -> bool:
 
 def _static_rows(kernels: Kernels) -> tuple[Row, ...] | None:
     """Return the shapes of the parts; None if they vary, or the function uses more than these parts."""
-    if kernels.calls or kernels.variables or any(kernels.handles):
+    if kernels.takes_more or any(kernels.handles):
         return None
     specs = [spec for spec in kernels.specs if isinstance(spec, TensorSpec)]
     if len(specs) < len(kernels.specs) or not all(s.shape.is_fully_defined() for s in specs):

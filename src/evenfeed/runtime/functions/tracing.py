@@ -28,12 +28,16 @@ from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, 
 from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
+from evenfeed.runtime.functions.reach.captured_tensors import key_without_values, tensors_of
 from evenfeed.runtime.functions.reach.purity import uses_generator
 from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
 from evenfeed.runtime.functions.reach.shared_findings import (
     Finding,
+    is_worth_opening,
     key_of_trace,
+    open_finding,
     share,
+    share_open,
     shared_finding,
     why_untraceable,
 )
@@ -58,12 +62,25 @@ def finding_of(asked: TraceArguments) -> Finding:
         DrawsForElements: With `may_draw`, it draws random numbers that depend on the element's position.
     """
     key = key_of_trace(asked)
-    known = shared_finding(key)
+    key_of_others = None if key is not None else key_of_trace(asked, key_without_values)
+    known = shared_finding(key) or open_finding(key_of_others, asked)
     if known is not None:
         return known
     found = _newly_found(asked, why_untraceable(key))
     share(key, found)
+    if is_worth_opening(key_of_others):
+        share_open(key_of_others, _with_open_tensors(asked), found)
     return found
+
+
+def _with_open_tensors(asked: TraceArguments) -> Finding | None:
+    """Trace a function with the tensors that it captures as arguments; None if it needs their values."""
+    calling, kernels = _called_as(asked), _kernels_for(asked.input_spec)
+    kernels = replace(kernels, tensors=tensors_of(asked.function))
+    try:
+        return _traced(_TraceRequest(asked, calling, kernels, Effects()))
+    except (Exception, ProbeAbandoned):  # noqa: BLE001 - it is traced with their values
+        return None
 
 
 def _newly_found(asked: TraceArguments, known: str | None) -> Finding:

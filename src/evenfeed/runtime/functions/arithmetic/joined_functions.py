@@ -97,7 +97,7 @@ def _simple(function: RowFunction) -> _Simple | None:
     if function.traced is None:
         return None
     compiled, kernels = function.traced
-    if kernels.calls or kernels.variables:
+    if kernels.takes_more:
         return None
     rows: list[Row | None] = []
     for spec, is_handle in zip(kernels.specs, kernels.handles, strict=True):

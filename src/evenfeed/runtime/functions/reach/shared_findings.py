@@ -1,7 +1,7 @@
 """What tracing has shown of functions that always do the same, so that they are traced once."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast, final
 from weakref import WeakValueDictionary
@@ -12,6 +12,7 @@ from evenfeed.core.specs import TensorSpec
 from evenfeed.runtime.functions.calls import Calling, TraceArguments
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels
+from evenfeed.runtime.functions.reach.captured_tensors import tensors_of
 from evenfeed.runtime.functions.vectorise import trace_settings
 
 
@@ -46,9 +47,23 @@ _shared: Final[WeakValueDictionary[Hashable, Compiled]] = WeakValueDictionary()
 _untraceable: Final[OrderedDict[Hashable, str]] = OrderedDict()
 _MOST_UNTRACEABLE: Final = 256
 
+# The findings for functions whose captured tensors are arguments, by their keys; how many functions had the key so far,
+# or None if their tensors cannot be arguments.
+_open: Final[OrderedDict[Hashable, Finding | int | None]] = OrderedDict()
+_MOST_OPEN: Final = 64
+# Two functions alone do not pay for one more trace.
+_WORTH_OPENING: Final = 3
 
-def key_of_trace(asked: TraceArguments) -> Hashable | None:
-    """Return what a trace depends on; None if it may depend on more."""
+
+def key_of_trace(
+    asked: TraceArguments, key_of_function: Callable[[object], Hashable | None] = constant_key
+) -> Hashable | None:
+    """Return what a trace depends on; None if it may depend on more.
+
+    Args:
+        asked: The function, and how it is called.
+        key_of_function: Returns what counts of the function; None if a trace of it may depend on more.
+    """
     is_tuple = type(asked.input_spec) is tuple
     specs = cast("tuple[Any, ...]", asked.input_spec) if is_tuple else (asked.input_spec,)
     required = () if asked.returns is None else (asked.returns,)
@@ -56,7 +71,7 @@ def key_of_trace(asked: TraceArguments) -> Hashable | None:
         return None
     if asked.output_signature is not None or asked.returns_values or asked.untraced is not None:
         return None
-    function, settings = constant_key(asked.function), trace_settings()
+    function, settings = key_of_function(asked.function), trace_settings()
     if function is None or settings is None:
         return None
     options = asked.vectorize, asked.returns, asked.spread, asked.may_draw
@@ -77,7 +92,7 @@ def why_untraceable(key: Hashable | None) -> str | None:
 def share(key: Hashable | None, found: Finding) -> None:
     """Remember what a trace has shown, unless it depends on more than the key."""
     kernels = found.kernels
-    if key is None or found.effects or kernels.calls or kernels.variables or kernels.operations:
+    if key is None or found.effects or kernels.takes_more or kernels.operations:
         return
     if found.compiled is not None:
         found.compiled.finding = replace(found, compiled=None)
@@ -86,3 +101,48 @@ def share(key: Hashable | None, found: Finding) -> None:
         _untraceable[key] = found.why
         if len(_untraceable) > _MOST_UNTRACEABLE:
             _untraceable.popitem(last=False)
+
+
+def open_finding(key: Hashable | None, asked: TraceArguments) -> Finding | None:
+    """Return what is known about functions that differ only in the tensors which they capture; None if nothing is."""
+    known = None if key is None else _open.get(key)
+    if not isinstance(known, Finding):
+        return None
+    _open.move_to_end(key)
+    calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
+    kernels = replace(known.kernels, tensors=tensors_of(asked.function))
+    return replace(known, calling=calling, kernels=kernels, effects=Effects())
+
+
+def is_worth_opening(key: Hashable | None) -> bool:
+    """Return True if so many functions had this key that their tensors should become arguments. Counts one more."""
+    known = None if key is None else _open.get(key, 0)
+    if not isinstance(known, int):
+        return False
+    _keep(key, known + 1)
+    return known + 1 >= _WORTH_OPENING
+
+
+def share_open(key: Hashable | None, found: Finding | None, like: Finding) -> None:
+    """Remember a finding for functions with open tensors, if it gives the same results as that for fixed ones."""
+    is_same = (
+        found is not None
+        and found.output_spec == like.output_spec
+        and all(map(_is_exact, (found, like)))
+    )
+    _keep(key, found if is_same else None)
+
+
+def _is_exact(found: Finding) -> bool:
+    """Return True if a function always gives the same bits, and never fails."""
+    compiled, kernels = found.compiled, found.kernels
+    if compiled is None or found.effects or kernels.calls or kernels.variables:
+        return False
+    return compiled.is_exact and not compiled.may_fail
+
+
+def _keep(key: Hashable | None, value: Finding | int | None) -> None:
+    _open[key] = value
+    _open.move_to_end(key)
+    if len(_open) > _MOST_OPEN:
+        _open.popitem(last=False)

@@ -1,0 +1,66 @@
+"""Small tensors that a function captures. Functions that differ only in their values can share a trace.
+
+A function that makes datasets makes new functions, too: `flat_map(lambda x: data.map(lambda y: y + x))` has another inner
+function for each `x`. Tracing one takes as long as calling it for hundreds of elements.
+"""
+
+from collections.abc import Hashable, Sequence
+from types import CodeType, FunctionType
+from typing import Any, Final, cast
+
+import numpy as np
+
+from evenfeed.core.captures import bound_values, constant_key, names_used, with_bound_values
+from evenfeed.core.conversion import Array
+
+# Larger tensors are not copied for each function.
+_MOST_BYTES: Final = 1 << 10
+
+# They may tell a tensor from what stands for it in a trace.
+_REVEALING: Final = frozenset({"isinstance"})
+
+
+def key_without_values(function: object) -> Hashable | None:
+    """Return a key that functions have in common only if they differ in the values of captured tensors.
+
+    None if they may differ in more, or capture no tensors.
+    """
+    if type(function) is not FunctionType or not tensors_of(function):
+        return None
+    code = function.__code__
+    if _catches(code) or not _REVEALING.isdisjoint(names_used(code)):
+        return None
+    return constant_key(function, _kind_of)
+
+
+def tensors_of(function: object) -> tuple[Array, ...]:
+    """Return copies of the tensors that a function captures. The user may write to the originals."""
+    if type(function) is not FunctionType:
+        return ()
+    return tuple(np.array(value) for value in bound_values(function) if _is_tensor(value))
+
+
+def with_tensors(function: FunctionType, tensors: Sequence[Any]) -> FunctionType:
+    """Return the function with other values for the tensors that it captures."""
+    given = iter(tensors)
+    values = [next(given) if _is_tensor(value) else value for value in bound_values(function)]
+    return with_bound_values(function, values)
+
+
+def _kind_of(value: Any) -> str | None:
+    if not _is_tensor(value):
+        return None
+    return f"{type(value)} {value.dtype} {np.shape(value)}"
+
+
+def _is_tensor(value: Any) -> bool:
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return False
+    array = cast("Array", value)
+    return array.dtype.kind in "biuf" and array.nbytes <= _MOST_BYTES
+
+
+def _catches(code: CodeType) -> bool:
+    """Return True if code may go on after an error, such as that for a value which a trace does not have."""
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return bool(code.co_exceptiontable) or any(map(_catches, inner))

@@ -1,0 +1,134 @@
+"""Functions that differ only in the values of small tensors that they capture are traced once for all of them."""
+
+import numpy as np
+import pytest
+
+import evenfeed as tf
+from evenfeed.runtime.functions.reach.captured_tensors import key_without_values, tensors_of
+
+
+def adding(held):
+    return lambda x: x + held
+
+
+def mapped(make, held, count=5):
+    return tf.data.Dataset.range(count).map(make(held))
+
+
+def compiled(dataset):
+    return dataset._plan.function.traced[0]
+
+
+def numbers(dataset):
+    return [np.asarray(x).tolist() for x in dataset]
+
+
+def test_functions_that_differ_in_a_captured_tensor_share_programs():
+    made = [mapped(adding, np.int64(held)) for held in range(6)]
+    assert compiled(made[4]) is compiled(made[5])
+    assert [numbers(one) for one in made] == [[x + held for x in range(5)] for held in range(6)]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint16", "int32", "int64", "float32", "float64"]
+)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        adding,
+        lambda held: lambda x, more=held: (x * more, more),
+        lambda held: lambda x: {"a": tf.cast(held, tf.float32), "b": tf.where(x > 2, held, held)},
+        lambda held: lambda x: held / 2 + tf.cast(x, held.dtype) if held.dtype != bool else x,
+    ],
+)
+def test_results_and_specs_are_those_of_fixed_tensors(dtype, shape, make):
+    chance = np.random.default_rng(0)
+    for count in range(1, 6):
+        held = chance.integers(0, 2 if dtype == "bool" else 9, shape).astype(dtype)
+        found = mapped(make, held, 4)
+        fixed = tf.data.Dataset.range(4).map(make(held), vectorize=False)
+        assert found.element_spec == fixed.element_spec, count
+        for one, two in zip(found, fixed, strict=True):
+            tf.nest.map_structure(np.testing.assert_array_equal, one, two)
+
+
+def test_another_dtype_or_shape_is_another_function():
+    for held in (np.int64(1), np.float32(1.5), np.arange(2), np.arange(3)):
+        for _ in range(5):
+            assert numbers(mapped(adding, held, 2)) == [
+                (np.int64(0) + held).tolist(),
+                (np.int64(1) + held).tolist(),
+            ]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda held: lambda x: x + int(held),
+        lambda held: lambda x: x + 1 if held > 2 else x,
+        lambda held: lambda x: tf.zeros([held], tf.int64) + x,
+        lambda held: lambda x: x * isinstance(held, np.ndarray),
+        lambda held: lambda x: tf.sin(tf.cast(x * held, tf.float32)),
+        lambda held: lambda x: x // (held + 1),
+    ],
+)
+def test_functions_that_need_the_value_still_get_it(make):
+    for number in range(1, 7):
+        held = np.array(number)
+        expected = numbers(tf.data.Dataset.range(3).map(make(held), vectorize=False))
+        assert numbers(mapped(make, held, 3)) == expected
+
+
+def test_a_later_write_to_a_captured_array_changes_nothing():
+    for number in range(6):
+        held = np.array([number])
+        dataset = mapped(adding, held, 2)
+        held[0] = 100
+        assert numbers(dataset) == [[number], [number + 1]]
+
+
+def test_a_function_may_capture_more_than_tensors_only_if_that_is_certain_to_stay():
+    held = np.array(1)
+    scale = 3
+    assert key_without_values(lambda x: x * held + scale) is not None
+    table = [1]
+    for function in (
+        lambda x: x * scale,
+        lambda x: x * held + table[0],
+        lambda x: x + np.zeros(1000) * held if table else x,
+        lambda x: x + held + np.random.rand(),
+    ):
+        assert key_without_values(function) is None
+
+
+def test_large_tensors_and_texts_are_not_opened():
+    large, text = np.zeros(1000), np.array([b"a"], object)
+    assert key_without_values(lambda x: x + large) is None
+    assert key_without_values(lambda x: (x, text)) is None
+    assert tensors_of(lambda x: x + large) == ()
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7, 25, 26])
+def test_a_pass_over_inner_datasets_resumes_where_it_was(steps):
+    def unlike(n):
+        inner = tf.data.Dataset.range(6).map(lambda x: x * n)
+        return inner.shuffle(3, seed=1).filter(lambda x: x != n).unique()
+
+    dataset = tf.data.Dataset.range(8).flat_map(unlike)
+    whole = numbers(dataset)
+    iterator = iter(dataset)
+    for _ in range(steps):
+        next(iterator)
+    later = iter(tf.data.Dataset.range(8).flat_map(unlike))
+    later.restore(iterator.save())
+    assert numbers(later) == whole[steps:]
+
+
+def test_the_error_of_a_function_names_its_element():
+    def failing(held):
+        return lambda x: tf.gather(held, x)
+
+    for _ in range(5):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="element 3"):
+            numbers(mapped(failing, np.arange(3)))
