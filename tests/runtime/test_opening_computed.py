@@ -11,6 +11,7 @@ from tests.runtime.test_opening import WAYS, assert_same, at_once, is_template, 
 
 import evenfeed as tf
 from evenfeed.runtime.functions import finding_templates as templates
+from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 
 Dataset = tf.data.Dataset
 NUMBERS = np.random.default_rng(0).integers(0, 90, (30, 6)).astype(np.int32)
@@ -232,3 +233,37 @@ def test_a_dataset_is_freed_whose_function_refers_to_it(monkeypatch):
     del owner
     gc.collect()
     assert freed() is None
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Count the datasets that functions are called for."""
+    calls, make = [], InnerDatasets.make
+
+    def counted(self, *args):
+        calls.append(args)
+        return make(self, *args)
+
+    monkeypatch.setattr(InnerDatasets, "make", counted)
+    return calls
+
+
+def test_datasets_that_are_too_large_together_are_read_in_smaller_groups(made):
+    def few_of_many(n):
+        return Dataset.range(100).take_while(lambda x: x < n % 3)
+
+    found = [int(x) for x in Dataset.range(3000).flat_map(few_of_many)]
+    assert found == [x for n in range(3000) for x in range(n % 3)]
+    assert len(made) < 100
+
+
+def test_the_datasets_around_one_that_fails_are_read_at_once(made):
+    table = np.arange(10)
+    indices = np.arange(3000) % 10
+    indices[2000] = 99
+    dataset = Dataset.from_tensor_slices(indices).flat_map(
+        lambda index: Dataset.range(2).map(lambda x: tf.gather(table, index + x - x))
+    )
+    found = [int(x) for x in dataset.ignore_errors()]
+    assert found == [number % 10 for number in range(3000) if number != 2000 for _ in range(2)]
+    assert len(made) < 100

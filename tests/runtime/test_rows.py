@@ -1,10 +1,19 @@
 import numpy as np
 import pytest
 
+import evenfeed as tf
 from evenfeed.plan.sources import Range
 from evenfeed.runtime.operators.sources import Arrays, Numbers
 from evenfeed.runtime.positions.orders import Every, Forward, Order
-from evenfeed.runtime.positions.rows import Chained, Numbered, Reordered, Rounds, Walk, Zipped
+from evenfeed.runtime.positions.rows import (
+    Chained,
+    Numbered,
+    OneRow,
+    Reordered,
+    Rounds,
+    Walk,
+    Zipped,
+)
 
 
 def positions(*numbers):
@@ -98,3 +107,25 @@ def test_a_walk_goes_on_at_any_step(order):
 def test_a_walk_forward_gives_views():
     array = np.arange(5)
     assert np.shares_memory(Walk(Arrays([array], 5), Forward(5)).read(3).columns[0], array)
+
+
+def test_a_large_row_is_in_memory_once_and_cannot_be_written_to():
+    large, small = np.arange(10_000.0), np.arange(3)
+    block = OneRow([large[None], small[None], [b"text"], None]).fetch(positions(0, 0, 0))
+    assert [part.shape for part in block.columns[:2]] == [(3, 10_000), (3, 3)]
+    assert all((row == large).all() for row in block.columns[0])
+    assert np.shares_memory(block.columns[0], large)
+    assert not block.columns[0].flags.writeable
+    assert block.columns[1].tolist() == [[0, 1, 2]] * 3
+    assert block.columns[2:] == ([b"text"] * 3, None)
+
+
+def test_a_large_element_that_is_repeated_is_read_and_mapped_like_others():
+    image = np.arange(6000.0).reshape(2, 3000)
+    dataset = tf.data.Dataset.from_tensors(image).repeat(5)
+    for each in dataset.map(lambda x: x + 1).batch(2):
+        assert (np.asarray(each) == image + 1).all()
+    assert [float(x) for x in dataset.map(lambda x: tf.sin(x)[1, 0])] == [np.sin(3000.0)] * 5
+    for element in dataset.shuffle(3):
+        element.numpy()[0, 0] = -1  # a copy
+    assert image[0, 0] == 0

@@ -35,7 +35,7 @@ from evenfeed.runtime.functions.results import all_of, column_maker, converted
 from evenfeed.runtime.live_state import effects_of, last_generator_of
 from evenfeed.runtime.operator import Operator, State
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
-from evenfeed.runtime.positions.rows import Rows
+from evenfeed.runtime.positions.rows import OneRow, Rows
 from evenfeed.runtime.step import Step, runs
 
 
@@ -75,7 +75,7 @@ class Numbers(Rows):
 
 @addresses(Tensor)
 def _one(lookup: Lookup[Tensor]) -> Indexed:
-    return forward(Arrays(list(map(_one_row, lookup.node.arrays)), 1))
+    return forward(OneRow(list(map(_one_row, lookup.node.arrays))))
 
 
 def _one_row(value: Array | ElementValue | None) -> Column:

@@ -7,7 +7,14 @@ from typing import Final, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, concatenated, fetched_apart
+from evenfeed.core.block import (
+    Block,
+    Column,
+    Positions,
+    concatenated,
+    fetched_apart,
+    read_only,
+)
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import INFINITE
 from evenfeed.runtime.operator import FailedRow, Operator, State
@@ -15,6 +22,7 @@ from evenfeed.runtime.positions.orders import Order, length_of_round, size_of_ro
 from evenfeed.runtime.provenance import Provenance, RowOrigin, with_origin
 
 LARGEST_NUMBER: Final = 2**63 - 1
+_LARGE: Final = 1 << 14  # bytes that take longer to copy than strides cost later
 _ALL: Final = 1 << 62  # more rows than any read asks for, and a position beyond any row
 
 
@@ -52,6 +60,30 @@ class Rows(ABC):
     def provenance(self, position: int) -> RowOrigin | None:  # noqa: ARG002 - most rows do not know
         """Return the origin of the row at `position`; None if unknown."""
         return None
+
+
+@final
+class OneRow(Rows):
+    """A single row. However often it is fetched, a large array of it is in memory once, and read-only."""
+
+    size = 1
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        # Changing an element must not change the source.
+        self._block = read_only(Block(tuple(columns), 1))
+
+    def fetch(self, positions: Positions) -> Block:
+        columns = (_repeated(column, positions) for column in self._block.columns)
+        return Block(tuple(columns), len(positions))
+
+    def run(self, start: int, count: int) -> Block:
+        return self._block.cut(start, start + count)
+
+
+def _repeated(column: Column, positions: Positions) -> Column:
+    if isinstance(column, np.ndarray) and column.nbytes > _LARGE:
+        return np.broadcast_to(column[0], (len(positions), *column.shape[1:]))
+    return Block((column,), 1).gather(positions).columns[0]
 
 
 @final

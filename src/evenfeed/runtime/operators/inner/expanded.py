@@ -12,9 +12,13 @@ MOST_ROWS: Final = 1 << 16
 _MOST_BYTES: Final = 1 << 24
 
 
-@final
 class NotExpandable(Exception):  # noqa: N818 - never seen: the datasets are opened one by one
     """The datasets of these elements cannot be read at once."""
+
+
+@final
+class TooManyRows(NotExpandable):
+    """They have too many elements together, or too large ones."""
 
 
 @final
@@ -48,8 +52,8 @@ def runs(starts: Positions, lengths: Positions, step: int = 1) -> Positions:
 
 
 def check_size(lengths: Positions, rows: Block | None = None) -> None:
-    """Raise NotExpandable if datasets of these lengths have too many elements, or too large ones."""
+    """Raise TooManyRows if datasets of these lengths have too many elements, or too large ones."""
     total = int(lengths.sum())
     width = 8 if rows is None else rows.bytes_per_row
     if total > MOST_ROWS or total * width > _MOST_BYTES:
-        raise NotExpandable
+        raise TooManyRows

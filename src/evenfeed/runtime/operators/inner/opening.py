@@ -23,7 +23,7 @@ from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.combining import ReadTogether
 from evenfeed.runtime.operators.elementwise import CountElements
 from evenfeed.runtime.operators.files import ReadFiles
-from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable
+from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable, TooManyRows
 from evenfeed.runtime.operators.inner.expanding import Expander, read_whole
 from evenfeed.runtime.operators.ordering import TakeSome
 from evenfeed.runtime.operators.windows import CutWindows
@@ -35,8 +35,10 @@ from evenfeed.runtime.step import Step
 _BYTES: Final = 1 << 20
 _MOST_ELEMENTS: Final = 1 << 12
 
-# If reading them at once fails so often in a row, the datasets of this pass are opened one by one.
+# If the template fails for so many elements in a row, the datasets of this pass are opened one by one.
 _MOST_FAILURES: Final = 4
+# If reading so many datasets at once fails, a part of them is tried.
+_FEWER: Final = 8
 
 # They pass on what they read, with other parts beside it.
 _PASSING: Final = (CountElements, MeasuredOperator, ReadTogether, TakeSome)
@@ -218,36 +220,40 @@ class OpensAtOnce:
         self._build: Callable[[Node], Operator] = lambda node: step.build(node, Run(node))
         self._expander: Expander | None = None
         self._file_hole: RowsOfFile | None = None
-        self._singly = 0  # how many of the next elements must be opened one by one
-        self._failed = 0  # how often in a row the datasets could not be read at once
+        self._failed = 0  # how many elements in a row need the function itself
         self._ask = 1
+        self._most = _MOST_ELEMENTS  # more have too many rows together
         self._each: int | None = None  # how many elements each of the last datasets had
 
     def next(self, most: int) -> Opened | None:
         """Return the next datasets, of which `most` elements are wanted; None if one must be opened as usual."""
         self.is_at_end = False
-        if self._singly or self._failed == _MOST_FAILURES:
-            self._singly -= self._singly > 0
-            return None
-        expander = self._expanding()
-        if expander is None:
-            return None
-        before, number = self._feed.state(), self._feed.number
-        block = self._feed.read(self._wanted(most))
-        if block is None:
-            self.is_at_end = True
-            return None
-        try:
-            found = expander(block)
-            self._check(block, number, found)
-        except Exception:  # noqa: BLE001 - opened one by one, it fails again at the bad one
-            self._feed.give_back(block.length)
-            self._singly, self._ask = block.length - 1, 1
-            self._failed += 1
-            return None
-        self._failed = 0
-        self._learn(block.length, found.rows, found.lengths)
-        return Opened(before, found.rows, found.starts, found.lengths, self._files(block, number))
+        while self._failed < _MOST_FAILURES:
+            expander = self._expanding()
+            if expander is None:
+                return None
+            before, number = self._feed.state(), self._feed.number
+            block = self._feed.read(self._wanted(most))
+            if block is None:
+                self.is_at_end = True
+                return None
+            try:
+                found = expander(block)
+                self._check(block, number, found)
+            except Exception as error:  # noqa: BLE001 - opened one by one, it fails again at the bad one
+                self._feed.give_back(block.length)
+                self._ask = max(1, block.length // _FEWER)
+                if isinstance(error, TooManyRows):
+                    self._most = max(1, block.length // 2)
+                if block.length > 1:
+                    continue
+                self._failed += 1
+                return None
+            self._failed = 0
+            self._learn(block.length, found.rows, found.lengths)
+            files = self._files(block, number)
+            return Opened(before, found.rows, found.starts, found.lengths, files)
+        return None
 
     def _files(self, block: Block, number: int) -> OpenedFiles | None:
         if self._file_hole is None:
@@ -302,7 +308,7 @@ class OpensAtOnce:
         first = int(lengths[0])
         self._each = first if (lengths == first).all() else None
         each = max(1, rows.nbytes) // count
-        self._ask = max(1, min(2 * count, _BYTES // max(1, each), _MOST_ELEMENTS))
+        self._ask = max(1, min(2 * count, _BYTES // max(1, each), self._most))
 
 
 def _windows_in(operator: Operator) -> Iterator[CutWindows]:
