@@ -52,7 +52,7 @@ def test_each_worker_is_told_who_it_is():
     assert len(set(addresses)) == 3
     assert all(config["cluster"] == configs[0]["cluster"] for config in configs)
     assert [c["task"] for c in configs] == [{"type": "worker", "index": i} for i in range(3)]
-    assert {(one["JAX_NUM_CPU_DEVICES"], one["NPROC"]) for one in told} == {("2", "8")}
+    assert {(one["JAX_NUM_CPU_DEVICES"], one["NPROC"]) for one in told} == {("2", "6")}
     tokens = {one["EVENFEED_CLUSTER_TOKEN"] for one in told}
     assert [len(token) for token in tokens] == [32]
     assert not tokens & {environments(1)[0]["EVENFEED_CLUSTER_TOKEN"]}

@@ -145,7 +145,7 @@ def test_after_the_start_only_what_is_so_already_can_be_set():
     if asked is not None:
         config.set_logical_device_configuration(CPU, asked)
     config.set_visible_devices([CPU], "CPU")
-    with pytest.raises(RuntimeError, match=r"JAX_NUM_CPU_DEVICES=3 NPROC=12") as refused:
+    with pytest.raises(RuntimeError, match=r"JAX_NUM_CPU_DEVICES=3 NPROC=9") as refused:
         config.set_logical_device_configuration(CPU, [ONE] * 3)
     assert type(refused.value) is RuntimeError
     with pytest.raises(RuntimeError, match="Visible devices cannot be modified") as refused:

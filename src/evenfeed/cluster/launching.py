@@ -27,6 +27,7 @@ from functools import partial
 from typing import Any, Final, TextIO, final
 
 from evenfeed.cluster.handshake import TOKEN
+from evenfeed.cluster.jax_private import THREADS_PER_DEVICE
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.lazy import socket, subprocess
 from evenfeed.live.watching import PORT
@@ -123,7 +124,7 @@ def environments(workers: int, replicas: int | None = None) -> list[dict[str, st
     devices = (
         {}
         if replicas is None
-        else {"JAX_NUM_CPU_DEVICES": str(replicas), "NPROC": str(4 * replicas)}
+        else {"JAX_NUM_CPU_DEVICES": str(replicas), "NPROC": str(THREADS_PER_DEVICE * replicas)}
     )
     shared = {TOKEN: os.environ.get(TOKEN) or secrets.token_hex(16), **devices}
     return [

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from evenfeed.cluster.jax_private import THREADS_PER_DEVICE
 from evenfeed.core.errors import (
     InvalidArgumentError,
     NotFoundError,
@@ -100,7 +101,7 @@ def too_late_to_divide(device_type: str, *, have: int, asked: int) -> RuntimeErr
             f"(it has {have} {device_type} {'device' if have == 1 else 'devices'}).",
             fix="call set_logical_device_configuration before anything computes with JAX, "
             "jax.devices() included; or start the program with "
-            f"JAX_NUM_CPU_DEVICES={asked} NPROC={4 * asked}.",
+            f"JAX_NUM_CPU_DEVICES={asked} NPROC={THREADS_PER_DEVICE * asked}.",
         )
     )
 

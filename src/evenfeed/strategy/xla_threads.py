@@ -1,23 +1,24 @@
 """Gives XLA's CPU client enough threads to run collectives without a deadlock.
 
-Each CPU device that waits in a collective blocks a thread of the client's pool. The pool has one thread
-per core, or per device if there are more devices. Up to JAX 0.11 this is too few, even with a core for
-each device: one device gets no thread, the others wait for it, and after 40 s XLA aborts the process.
-Measured with 2, 4 and 8 devices on JAX 0.9, 0.10 and 0.11: with fewer than two threads per device it
-hangs within a few hundred steps; with two it never did. JAX 0.12 runs programs on a separate pool and
-never hung. The environment variable NPROC enlarges the pool if it is set before the backend starts.
+Each CPU device that waits in a collective blocks a thread of the client's pool, and so does each device of
+a program that is being launched while 32 others are under way. The pool has one thread per core, or per
+device if there are more devices. Up to JAX 0.11 this is too few, even with a core for each device: one device
+gets no thread, the others wait for it, and after 40 s XLA aborts the process. It needs a thread for each
+device to run a program, and one for each Python thread that launches programs; the programs of all
+strategies are launched in turn (`replicas/launch_turns.py`). Measured with 2, 4 and 8 devices on JAX 0.9, 0.10
+and 0.11: with fewer than two threads per device it hangs within a few hundred steps; with two it never did.
+JAX 0.12 runs programs on a separate pool and never hung. The environment variable NPROC enlarges the pool
+if it is set before the backend starts. A larger pool makes programs slower (docs/decisions/devices.md).
 """
 
 import os
 import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from evenfeed.cluster.hardware import started_devices
-from evenfeed.cluster.jax_private import backend_started, pool_threads
+from evenfeed.cluster.jax_private import THREADS_PER_DEVICE, backend_started, pool_threads
 from evenfeed.core.errors import described
 from evenfeed.core.lazy_jax import jax
-
-_THREADS_PER_DEVICE: Final = 4  # twice what was ever needed
 
 _FORCED = re.compile(r"--xla_force_host_platform_device_count=(\d+)")
 
@@ -33,13 +34,11 @@ class Threads(NamedTuple):
 def threads() -> Threads:
     """Return what the environment asks for."""
     devices = _requested_devices()
-    return Threads(
-        devices, _expected_threads(), _THREADS_PER_DEVICE * devices if devices > 1 else 1
-    )
+    return Threads(devices, _expected_threads(), THREADS_PER_DEVICE * devices if devices > 1 else 1)
 
 
 def arrange_threads() -> None:
-    """Raise NPROC to four threads per CPU device, unless the backend has already started."""
+    """Raise NPROC to THREADS_PER_DEVICE, unless the backend has already started."""
     if backend_started():
         return
     found = threads()
@@ -98,7 +97,7 @@ def _too_few(meeting: int, started: int) -> str:
     return described(
         f"JAX's backend started with {started} threads, too few for collectives between {meeting} "
         f"CPU devices: they would deadlock until XLA aborts the process.",
-        fix=f"export NPROC={_THREADS_PER_DEVICE * meeting} before the program starts; or call "
+        fix=f"export NPROC={THREADS_PER_DEVICE * meeting} before the program starts; or call "
         "evenfeed.config.set_logical_device_configuration, which sets NPROC, before anything else "
         "uses JAX.",
     )

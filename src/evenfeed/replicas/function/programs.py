@@ -27,6 +27,7 @@ from evenfeed.replicas.function.staging import (
 from evenfeed.replicas.keras_variables.keras_handles import subject_of
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.key_orders import flattened
+from evenfeed.replicas.launch_turns import launched_in_turn
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
@@ -203,7 +204,8 @@ class Program:
             return run_apart(program if in_python else partial(run_unbound, program))
         if self.replicas is None:
             return _on_device(jax.jit(program), self._device)
-        return run_apart(jax.jit(program, out_shardings=self.output_shardings()))
+        run = jax.jit(program, out_shardings=self.output_shardings())
+        return run_apart(launched_in_turn(run))
 
     def output_shardings(self, *, stacked: bool = False) -> list[Any] | None:
         """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""

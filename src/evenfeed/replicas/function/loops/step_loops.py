@@ -12,6 +12,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.launch_turns import launched_in_turn
 
 
 @final
@@ -44,7 +45,7 @@ class StepLoop:
         shardings = program.output_shardings(stacked=collects)
         self._shardings = shardings
         run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
-        self._run = run if program.replicas is None else run_apart(run)
+        self._run = run if program.replicas is None else run_apart(launched_in_turn(run))
         self._numbers: dict[tuple[int, Any], Any] = {}
         self._pick: Any = None
 
@@ -106,7 +107,8 @@ class StepLoop:
             )
         if self._pick is None:
             shardings = self.program.output_shardings()
-            self._pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
+            pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
+            self._pick = launched_in_turn(pick)
         with jax.transfer_guard_host_to_device("allow"):
             picked = self._pick(list(outputs), self._number(place))
         return self.program.result(list(picked))
