@@ -8,6 +8,7 @@ import pytest
 from tests.plans.comparing import assert_all_equal
 
 import evenfeed as tf
+from evenfeed.formats import json_lines
 from evenfeed.formats.csv_fields import CsvColumn
 from evenfeed.formats.csv_files import CsvLayout, table_of
 from evenfeed.formats.tables import arrow_text
@@ -288,3 +289,53 @@ def test_pyarrow_reads_long_json_files(tmp_path, monkeypatch):
         assert element["v"].tolist() == row["v"]
         assert element["deep"]["pair"].tolist() == row["deep"]["pair"]
         assert element["deep"]["name"].item() == row["deep"]["name"].encode()
+
+
+BAD_LINES = [
+    '{"id": 1}',
+    '{"id": null, "v": [1]}',
+    '{"id": 5, "v": [1, null]}',
+    '{"id": "text", "v": []}',
+    '{"id": Inf, "v": []}',
+    '{"id": 7, "v": [1]',
+    "[]",
+    "",
+    "  ",
+    '{"id": 8, "v": [-0]}',
+    '{"v": [1], "id": 9} ',
+]
+
+
+@pytest.mark.parametrize("is_ragged", [True, False])
+@pytest.mark.parametrize("seed", range(12))
+def test_lines_around_bad_ones_are_read_alike(tmp_path, monkeypatch, seed, is_ragged):
+    chance = np.random.default_rng(seed)
+    count = int(chance.integers(1, 200))
+    lines = [
+        json.dumps({"id": row, "v": [row] * (row % 4 if is_ragged else 2), "text": f"é {row}"})
+        for row in range(count)
+    ]
+    for place in chance.integers(0, count, int(chance.integers(1, 12))):
+        lines[place] = str(chance.choice(BAD_LINES))
+    (tmp_path / "a.jsonl").write_text(chance.choice(["\n", "\r\n"]).join(lines))
+    spec = {
+        "id": tf.TensorSpec([], tf.int64),
+        "v": tf.TensorSpec([None], tf.int32),
+        "text": tf.TensorSpec([], tf.string),
+    }
+    monkeypatch.setattr(json_lines, "_PIECE_BYTES", int(chance.integers(30, 1000)))
+    assert_alike(lambda: tf.data.Dataset.from_json_lines(tmp_path / "a.jsonl", spec), monkeypatch)
+
+
+def test_few_lines_around_a_bad_one_are_parsed_by_python(tmp_path, monkeypatch):
+    rows = [json.dumps({"id": row, "name": f"name {row}"}) for row in range(20_000)]
+    rows[7000] = '{"id": null, "name": "x"}'
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    parsed, own = [], json_lines._values
+    monkeypatch.setattr(
+        json_lines, "_values", lambda lines, wrong: parsed.append(len(lines)) or own(lines, wrong)
+    )
+    spec = {"id": tf.TensorSpec([], tf.int64), "name": tf.TensorSpec([], tf.string)}
+    found = tf.data.Dataset.from_json_lines(tmp_path / "a.jsonl", spec).ignore_errors()
+    assert [row["id"].item() for row in found] == [row for row in range(20_000) if row != 7000]
+    assert 0 < sum(parsed) < 2000

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, cast, final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.block import Block, Column, stacked
+from evenfeed.core.block import Block, Column, concatenated, stacked
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.dtypes import name_of
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -22,6 +22,7 @@ from evenfeed.formats.text_lines import FileOfLines, LineReader
 
 _LINES: Final = 1 << 15  # lines converted to columns at a time
 _READ: Final = 1 << 20  # pyarrow parses parts of a long text in parallel
+_PIECE_BYTES: Final = 1 << 14  # into such pieces lines are cut if pyarrow cannot read them together
 _INFERRED_LINES: Final = 100  # lines from which the spec is inferred
 _MISSING: Final = object()
 
@@ -93,29 +94,49 @@ class JsonReader(RowReader):
         lines = cast("Texts", block.columns[0])
         self._line, self._next_line = self._next_line, self._next_line + len(lines)
         self._numbers = range(len(lines))
-        text = lines.data[lines.starts[0] : lines.stops[-1]].tobytes()
-        return self._converted(text) or self._parsed(lines.tolist())
+        parts = self._parts(lines)
+        self._numbers = _numbers_of(parts)
+        return _whole(parts)
 
-    def _converted(self, text: bytes) -> Chunk | None:
+    def _parts(self, lines: Texts) -> "list[_Part]":
+        """Return the rows of lines. Where pyarrow cannot read all, it reads short pieces, and Python the others."""
+        whole = self._converted(lines, 0)
+        if whole is not None:
+            return [whole]
+        count = max(1, _byte_count(lines) // _PIECE_BYTES)
+        size = -(-len(lines) // count)
+        parts: list[_Part] = []
+        for start in range(0, len(lines), size):
+            piece = lines[start : start + size]
+            found = self._converted(piece, start) if count > 1 else None
+            parts.append(found or self._parsed(piece.tolist(), start))
+        return parts
+
+    def _converted(self, lines: Texts, first: int) -> "_Part | None":
         """Return what pyarrow reads in lines; None if it may read something else than Python."""
+        text = lines.data[lines.starts[0] : lines.stops[-1]].tobytes()
+        columns = self._columns(text)
+        return None if columns is None else _Part(columns, {}, range(first, first + len(lines)))
+
+    def _columns(self, text: bytes) -> list[Column] | None:
         if not arrow_text.is_worth_it(len(text)):
             return None
-        columns = arrow_text.json_columns(text, self._spec)
-        return None if columns is None else Chunk(Block(tuple(columns), len(self._numbers)))
+        return arrow_text.json_columns(text, self._spec)
 
-    def _parsed(self, lines: list[bytes]) -> Chunk:
+    def _parsed(self, lines: list[bytes], first: int) -> "_Part":
         full = [(number, line) for number, line in enumerate(lines) if line and not line.isspace()]
+        numbers = [first + number for number, _ in full]
         if len(full) < len(lines):
-            self._numbers, lines = [number for number, _ in full], [line for _, line in full]
-            converted = self._converted(b"\n".join(lines))
+            lines = [line for _, line in full]
+            converted = self._columns(b"\n".join(lines))
             if converted is not None:
-                return converted
+                return _Part(converted, {}, numbers)
         wrong: dict[int, str] = {}
         values = _values(lines, wrong)
         columns: list[Column] = []
         for spec, (name, getter) in zip(self._leaves, self._getters, strict=True):
             columns.append(_column([getter(value) for value in values], spec, name, wrong))
-        return Chunk(Block(tuple(columns), len(lines)), dict(sorted(wrong.items())))
+        return _Part(columns, dict(sorted(wrong.items())), numbers)
 
     def _error(self, row: int, what: str) -> InvalidArgumentError:
         line = self._line + self._numbers[row]
@@ -129,6 +150,40 @@ class JsonReader(RowReader):
 
     def close(self) -> None:
         self._lines.close()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of some lines of a chunk: their columns, which are wrong and why, and the number of the line of each."""
+
+    columns: list[Column]
+    wrong: dict[int, str]
+    numbers: Sequence[int]
+
+    @property
+    def block(self) -> Block:
+        return Block(tuple(self.columns), len(self.numbers))
+
+
+def _numbers_of(parts: "list[_Part]") -> Sequence[int]:
+    return parts[0].numbers if len(parts) == 1 else [*chain(*(part.numbers for part in parts))]
+
+
+def _whole(parts: "list[_Part]") -> Chunk:
+    """Return the rows of all parts."""
+    if len(parts) > 1:
+        parts = [part for part in parts if part.numbers] or parts[:1]
+    wrong: dict[int, str] = {}
+    before = 0
+    for part in parts:
+        wrong |= {before + row: what for row, what in part.wrong.items()}
+        before += len(part.numbers)
+    return Chunk(concatenated([part.block for part in parts]), wrong)
+
+
+def _byte_count(lines: Texts) -> int:
+    return int(lines.stops[-1] - lines.starts[0])
 
 
 def _values(lines: list[bytes], wrong: dict[int, str]) -> list[Any]:
