@@ -3,10 +3,11 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from tests.images.pictures import pixels
+from tests.images.pictures import file_of, pixels
 
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
+from evenfeed.images import hot_loops
 
 
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
@@ -32,6 +33,20 @@ def test_a_jpeg_is_what_was_asked_for():
     assert tf.io.extract_jpeg_shape(grey).tolist() == [40, 50, 1]
     low, high = (len(tf.io.encode_jpeg(image, quality=q).item()) for q in (10, 95))
     assert low < high
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("quality", [30, 95])
+def test_a_jpeg_has_the_bytes_that_pillow_writes_for_rgb(monkeypatch, compiled, channels, quality):
+    if compiled:
+        pytest.importorskip("numba")
+    monkeypatch.setattr(hot_loops.Seen, "values", 1 << 40 if compiled else 0)
+    image = pixels(37, 51, channels)
+    for one in (image, image[::2, ::-1], image[:1, :1]):
+        file = tf.io.encode_jpeg(one, quality=quality, x_density=72, y_density=72).item()
+        plain = np.ascontiguousarray(one[..., 0] if channels == 1 else one)
+        assert file == file_of("JPEG", plain, quality=quality, subsampling=2, dpi=(72, 72))
 
 
 def test_an_image_is_encoded_inside_map():

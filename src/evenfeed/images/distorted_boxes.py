@@ -2,7 +2,8 @@
 
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, final
 
@@ -179,7 +180,7 @@ class DistortBox(RandomKernel):
             )
         height, width = (int(length) for length in size[:2])
         objects = self._objects(given, height, width)
-        words = _Words(self.stream(seeds))
+        words = _Words(self.few_words(seeds), lambda: self.stream(seeds))
         found = (self._attempt(height, width, words) for _ in range(self.attempts))
         fitting = (box for box in found if box and self._covers(box, objects))
         return np.array([*next(fitting, (0, 0, height, width)), height, width], size.dtype)
@@ -247,8 +248,8 @@ class DistortBox(RandomKernel):
 class _Words:
     """Reads the random words of a stream one by one, as TensorFlow's SimplePhilox does."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._next = self._numbers(stream).__next__
+    def __init__(self, first: list[int], stream: Callable[[], Stream]) -> None:
+        self._next = self._numbers(first, stream).__next__
 
     def unit(self) -> np.float32:
         """Return a float in [0, 1), with 23 random bits."""
@@ -264,13 +265,13 @@ class _Words:
         return word % limit
 
     @staticmethod
-    def _numbers(stream: Stream) -> Iterator[int]:
+    def _numbers(first: list[int], stream: Callable[[], Stream]) -> Iterator[int]:
         # The first attempt usually succeeds, and needs four words: a random ratio, height, row and column.
-        start, count = 0, 1
-        while True:
+        yield from first
+        words, count = stream(), _BUFFERED // 4
+        for start in itertools.count(1, count):
             steps = np.arange(start, start + count, dtype=np.uint32)
-            yield from stream.blocks(steps).ravel().tolist()
-            start, count = start + count, _BUFFERED // 4
+            yield from words.blocks(steps).ravel().tolist()
 
 
 def _nearest(number: Any) -> int:

@@ -144,6 +144,19 @@ def with_colours_reversed(rows: Array, width: int, *, upward: bool) -> Array | N
     return out
 
 
+def in_fours(image: Array) -> Array:
+    """Return an image of three bytes for each pixel with a fourth, which is 0."""
+    height, width, channels = image.shape
+    out = np.empty((height, width, 4), np.uint8)
+    if are_worth_it(image.size):
+        pixel_loops.pad_pixels(_flat(image), out.reshape(-1))
+        return out
+    for channel in range(channels):  # NumPy takes longer to copy pixel by pixel.
+        out[..., channel] = image[..., channel]
+    out[..., channels] = 0
+    return out
+
+
 def tripled(image: Array) -> Array | None:
     """Return an image with each number three times along the last axis, which has one entry."""
     if not _has_loops(image):

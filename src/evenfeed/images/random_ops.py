@@ -141,7 +141,7 @@ class RandomKernel(RowKernel):
 
     def unit(self, seeds: Sequence[Array]) -> np.float32:
         """Return a random float in [0, 1)."""
-        return philox.unit(self._few_words(seeds)[0])
+        return philox.unit(self.few_words(seeds)[0])
 
     def between(self, seeds: Sequence[Array], low: float, high: float) -> float:
         """Return a random float from `low` up to `high`, computed in single precision."""
@@ -150,7 +150,7 @@ class RandomKernel(RowKernel):
 
     def integers(self, seeds: Sequence[Array], count: int, low: int, high: int) -> list[int]:
         """Return random integers from `low` up to `high`, exclusive; both are less than 2³¹ and not negative."""
-        words = self._few_words(seeds) if count <= 4 else self.stream(seeds).words(count).tolist()
+        words = self.few_words(seeds) if count <= 4 else self.stream(seeds).words(count).tolist()
         return [low + word % (high - low) for word in words[:count]]
 
     def fixed(self, seed: tuple[int, ...]) -> "RandomKernel":
@@ -164,7 +164,7 @@ class RandomKernel(RowKernel):
         )
         return Stream(np, key, counter)
 
-    def _few_words(self, seeds: Sequence[Array]) -> list[int]:
+    def few_words(self, seeds: Sequence[Array]) -> list[int]:
         """Return the first four words of the stream, without an array: an image needs no more."""
         return philox.mixed_numbers(*self._start(seeds))
 

@@ -6,7 +6,8 @@ How many boxes are kept depends on their values, so compiled code cannot hold th
 # ruff: noqa: PLR0913, PLR0917 - TensorFlow's arguments
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import as_floats
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.gradients.followed_values import check_not_followed
+from evenfeed.core.specs import TensorSpec
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.core.traced.kernel_stages import RowKernel
+from evenfeed.images.bound_kernels import applied_beside_constants
 from evenfeed.images.overlapping_boxes import Boxes, best_first, chosen, lowered
 
 
@@ -112,20 +116,42 @@ def non_max_suppression_overlaps(
         [1]
     """
     del name
-    table, marks = to_array(overlaps), _scores(scores)
-    if table.ndim != 2 or table.shape[0] != table.shape[1]:
-        raise InvalidArgumentError(
-            f"overlaps must have the shape [boxes, boxes], but got {table.shape}.",
-            fix="pass how much each box overlaps each other one.",
-        )
-    _check_counts(len(table), marks)
-    kept = chosen(
-        lambda ones, others: table[ones[:, None], others],
-        best_first(marks, _number(score_threshold)),
-        _most(max_output_size),
-        _number(overlap_threshold),
+    return applied_beside_constants(
+        KeepByOverlaps(
+            _most(max_output_size), _number(overlap_threshold), _number(score_threshold)
+        ),
+        overlaps,
+        as_floats(scores),
     )
-    return host_tensor(kept.astype(np.int32))
+
+
+@final
+@dataclass(frozen=True)
+class KeepByOverlaps(RowKernel):
+    """Chooses the best boxes of an element, given how much they overlap each other."""
+
+    most: int
+    overlap: float
+    score: float
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:  # noqa: ARG002 - the same for all
+        return TensorSpec([None], dtypes.int32)
+
+    def one(self, *parts: Array) -> Array:
+        table, marks = parts[0], _scores(parts[1])
+        if table.ndim != 2 or table.shape[0] != table.shape[1]:
+            raise InvalidArgumentError(
+                f"overlaps must have the shape [boxes, boxes], but got {table.shape}.",
+                fix="pass how much each box overlaps each other one.",
+            )
+        _check_counts(len(table), marks)
+        kept = chosen(
+            lambda ones, others: table[ones[:, None], others],
+            best_first(marks, self.score),
+            self.most,
+            self.overlap,
+        )
+        return kept.astype(np.int32)
 
 
 def non_max_suppression_padded(

@@ -344,6 +344,15 @@ def reverse_colours(rows: Array, upward: bool, out: Array) -> None:
 
 
 @compiled
+def pad_pixels(numbers: Array, out: Array) -> None:
+    """Write three numbers of each pixel, and 0."""
+    for pixel in range(len(out) // 4):
+        at, to = _U64(3 * pixel), _U64(4 * pixel)
+        out[to], out[to + _NEXT] = numbers[at], numbers[at + _NEXT]
+        out[to + _LAST], out[to + _U64(3)] = numbers[at + _LAST], np.uint8(0)
+
+
+@compiled
 def triple(numbers: Array, out: Array) -> None:
     """Write each number three times."""
     for start in range(len(numbers)):
