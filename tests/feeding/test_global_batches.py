@@ -206,6 +206,18 @@ def test_a_batch_that_the_axes_do_not_divide_is_refused_with_the_nearest_sizes(m
             InvalidArgumentError,
             "does not suit",
         ),
+        (
+            Dataset.range(4).batch(4),
+            PartitionSpec(PartitionSpec.UNCONSTRAINED),
+            InvalidArgumentError,
+            "leaves a dimension unconstrained",
+        ),
+        (
+            Dataset.range(4).batch(4),
+            PartitionSpec("data", unreduced={"model"}),
+            InvalidArgumentError,
+            "no partial sums",
+        ),
         (Dataset.from_tensor_slices(["a"] * 4).batch(4), PartitionSpec(), TypeError, "Strings"),
         (
             Dataset.from_tensor_slices(np.zeros((4, 3))).batch(4),

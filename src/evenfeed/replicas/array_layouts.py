@@ -9,13 +9,14 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from evenfeed.core.batch_split import HeldRows
-from evenfeed.core.conversion import Array, shortened
-from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.conversion import Array
+from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.specs import TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, flatten, opened, outline, paths
+from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.replicas.block_copies import BlockCopies, copied
-from evenfeed.replicas.device_shards import axes_of, check_devices, row_axes
+from evenfeed.replicas.device_shards import axes_of, row_axes
+from evenfeed.replicas.given_shardings import resolved, sharding_for_each
 from evenfeed.replicas.mesh import Replicas, owned
 from evenfeed.tensors.device_arrays import narrowed
 
@@ -225,7 +226,7 @@ def layout_of(
     """
     specs: list[TypeSpec] = flatten(structure, DATA)
     names = component_names(structure)
-    given = [_resolved(one, mesh) for one in _for_each(sharding, structure)]
+    given = [resolved(one, mesh) for one in sharding_for_each(sharding, structure)]
     shardings = tuple(
         one if isinstance(spec, TensorSpec) else None
         for one, spec in zip(given, specs, strict=True)
@@ -246,7 +247,7 @@ def layout_of(
 
 def held_rows(sharding: Any, mesh: Any = None) -> HeldRows:
     """Return the rows of a batch that this process reads for shardings, whatever the structure of the batch."""
-    given = [_resolved(one, mesh) for one in flatten(sharding, DATA)]
+    given = [resolved(one, mesh) for one in flatten(sharding, DATA)]
     return _holders(given, _own_process, None)[0]
 
 
@@ -323,50 +324,6 @@ def _of_steps(sharding: Any) -> Any:
     """Return the sharding of several arrays, stacked."""
     spec = jax.sharding.PartitionSpec(None, *sharding.spec)
     return jax.sharding.NamedSharding(sharding.mesh, spec)
-
-
-def _for_each(given: Any, structure: Any) -> list[Any]:
-    """Return one sharding for each component. One for a branch of the structure is for all components below it."""
-    branch, below = opened(structure, DATA), opened(given, DATA)
-    if below is None:
-        return [given] * len(flatten(structure, DATA))
-    if branch is None or below.labels != branch.labels:
-        raise InvalidArgumentError(
-            f"The shardings, {outline(given, DATA)}, do not have the structure of the elements, "
-            f"{outline(structure, DATA)}.",
-            fix="pass one sharding for all components, or one for each, in the same tuples and dicts.",
-        )
-    pairs = zip(below.parts, branch.parts, strict=True)
-    return [one for part, inner in pairs for one in _for_each(part, inner)]
-
-
-def _resolved(given: Any, mesh: Any) -> Any:
-    if isinstance(given, jax.sharding.NamedSharding):
-        if isinstance(given.mesh, jax.sharding.Mesh):
-            check_devices(given.mesh)
-            return given
-        given = given.spec  # of an abstract mesh, which has no devices
-    if not isinstance(given, jax.sharding.PartitionSpec):
-        raise TypeError(
-            described(
-                f"A sharding must be a NamedSharding or a PartitionSpec, but got {shortened(given)}.",
-                fix='pass jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data")).',
-            )
-        )
-    chosen: Any = jax.sharding.get_mesh() if mesh is None else mesh
-    if not isinstance(chosen, jax.sharding.Mesh) or chosen.empty:
-        raise InvalidArgumentError(
-            f"{given} needs a mesh, which says on which devices its axes are.",
-            fix="pass mesh=..., or a NamedSharding(mesh, spec), or call jax.set_mesh(mesh) first.",
-        )
-    check_devices(chosen)
-    named = [axis for part in given for axis in axes_of(part)]
-    if not set(named) <= set(chosen.axis_names) or len(set(named)) < len(named):
-        raise InvalidArgumentError(
-            f"The sharding {given} does not suit a mesh with the axes {list(chosen.axis_names)}.",
-            fix="name only axes of the mesh, and each of them once.",
-        )
-    return jax.sharding.NamedSharding(chosen, given)
 
 
 def _check_rank(name: str, spec: TypeSpec, sharding: Any, *, others_have_rows: bool) -> None:
