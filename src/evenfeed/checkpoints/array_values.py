@@ -11,6 +11,7 @@ from evenfeed.core import dtypes
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jax_tree, jnp
 from evenfeed.core.shapes import TensorShape
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation
 from evenfeed.replicas.variables.mirrored_variables import DistributedVariable
@@ -62,7 +63,7 @@ class VariableLeaf(ArrayLeaf):
     def put(self, arrays: Mapping[str, Any]) -> None:
         variable, array = self._variable, arrays[VALUE]
         # Restored below whatever trace or replica runs: the value is the same for all.
-        with jax.ensure_compile_time_eval():
+        with apart_from_context_mesh(), jax.ensure_compile_time_eval():
             value = jnp.asarray(_narrowed(array, np.dtype(variable.dtype)))
             if isinstance(variable, SharedVariable):
                 variable.hold_value(value)

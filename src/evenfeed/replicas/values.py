@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias, final
 from evenfeed.core.lazy_jax import jax, jax_tree
 from evenfeed.core.specs import CompositeSpec, Specified, TypeSpec, type_spec_from_value
 from evenfeed.core.structure import Composite
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.one_array import (
     Shapes,
@@ -134,7 +135,8 @@ class PerReplica(DistributedValues):
         """The parts in replica order, committed to their devices."""
         if self._parts is None:
             parts = pieces_of(self.array, self.part_count)
-            self._parts = tuple(map(first_of, parts)) if self._lifted else parts
+            with apart_from_context_mesh():
+                self._parts = tuple(map(first_of, parts)) if self._lifted else parts
         return self._parts
 
     @property

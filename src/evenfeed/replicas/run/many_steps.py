@@ -19,6 +19,7 @@ from evenfeed.core.conversion import Array
 from evenfeed.core.iteration import Iterator, StepRun
 from evenfeed.core.lazy_jax import jax, jax_tree, jnp
 from evenfeed.replicas import contexts
+from evenfeed.replicas.context_mesh import apart_from_context_mesh
 from evenfeed.replicas.function.closures import HOLE, closed_over, replaced
 from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
@@ -306,6 +307,14 @@ class ManySteps:
             Unstaged: The steps cannot run in a compiled loop.
         """
         leaves, step_tree = flattened(steps.value)
+        if all(replicas_of(leaf) is None for leaf in leaves):
+            return self._run(steps, leaves, step_tree, numbers, carried)
+        with apart_from_context_mesh():
+            return self._run(steps, leaves, step_tree, numbers, carried)
+
+    def _run(
+        self, steps: StepRun, leaves: list[Any], step_tree: Any, numbers: Array, carried: Any
+    ) -> tuple[StepLoop, list[Any]] | None:
         values, carried_tree = flattened(carried)
         given = [_as_carried(leaf) for leaf in values]
         body = self._compiled(step_tree, carried_tree)

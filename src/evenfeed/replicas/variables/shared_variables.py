@@ -11,7 +11,7 @@ from evenfeed.replicas import contexts
 from evenfeed.replicas.block_copies import copied
 from evenfeed.replicas.collectives.device_programs import held_by_all
 from evenfeed.replicas.collectives.from_first import copies_of_chief
-from evenfeed.replicas.context_mesh import apart_from_context_mesh
+from evenfeed.replicas.context_mesh import apart_from_context_mesh, run_apart
 from evenfeed.replicas.device_shards import assembled, locally_held
 from evenfeed.replicas.mirrored_values import Mirrored
 from evenfeed.replicas.reduce.reduce_op import VariableAggregation
@@ -119,7 +119,7 @@ class SharedVariable(DistributedVariable):
         if known is None or known[0] is not held:
             key = ("value of a variable", self.value_layout)
             program = self.replicas.session.program(key, partial(_first_entry, self.value_layout))
-            known = self._known_whole = held, program(held)
+            known = self._known_whole = held, run_apart(program)(held)
         return known[1]
 
     _known_whole: "tuple[Any, Any] | None" = None

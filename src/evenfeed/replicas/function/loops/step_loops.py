@@ -108,7 +108,7 @@ class StepLoop:
         if self._pick is None:
             shardings = self.program.output_shardings()
             pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
-            self._pick = launched_in_turn(pick)
+            self._pick = launched_in_turn(pick if replicas is None else run_apart(pick))
         with jax.transfer_guard_host_to_device("allow"):
             picked = self._pick(list(outputs), self._number(place))
         return self.program.result(list(picked))
