@@ -23,6 +23,7 @@ from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.compile_notice import compile_notice
 from evenfeed.replicas.function.flat_arguments import opened
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
+from evenfeed.replicas.function.open_variables import OpenVariables
 from evenfeed.replicas.function.outputs import (
     HOST_ARRAYS,
     is_tensor_leaf,
@@ -49,7 +50,6 @@ _VALUES: Any = (
 
 # Takes the arguments that the user passes; returns those that the function gets.
 Fit = Callable[[tuple[Any, ...], dict[str, Any]], tuple[tuple[Any, ...], dict[str, Any]]]
-
 
 # One call: its cache key, and its arrays.
 _Call: TypeAlias = tuple[tuple[Any, ...], list[Any]]
@@ -85,6 +85,7 @@ class Compiler:
         self._traces = 0
         self._nnx_compiler: Compiler | None = None
         self._container_compiler: Compiler | None = None
+        self._open = OpenVariables()
 
     @property
     def traces(self) -> int:
@@ -140,6 +141,8 @@ class Compiler:
                 return None
             kinds.append(array.aval)
             arrays.append(array)
+        if self._open.found:
+            kinds += self._open.shapes()
         return tuple(kinds), arrays
 
     def _run_slow_path(
@@ -204,6 +207,7 @@ class Compiler:
             config.jax_default_matmul_precision,
             tree,
             *kinds,
+            *self._open.shapes(),
         )
         return key, arrays
 
@@ -255,8 +259,9 @@ class Compiler:
         except Unstaged as reason:
             self._programs[signature] = reason.again()
             raise
+        shapes = self._open.add(program.open_shapes)
         if program.is_lasting:
-            self._programs[signature] = program
+            self._programs[(*signature, *shapes)] = program
         return program
 
     def _program(self, tree: Any, leaves: list[Any]) -> Program:

@@ -213,6 +213,7 @@ class ConcreteFunction:
             leaves = self._without_constants(leaves)
         if len(leaves) != len(self._program.inputs):
             raise _wrong_number(self, len(self._program.inputs), len(leaves))
+        self._check_variables()
         inputs = enumerate(zip(self.inputs, leaves, strict=True))
         try:
             return self._program([_fitting(self.name, index, *pair) for index, pair in inputs])
@@ -221,6 +222,14 @@ class ConcreteFunction:
                 f"{self.name} cannot run on these arguments: {reason.why}.",
                 fix="call the function itself.",
             ) from None
+
+    def _check_variables(self) -> None:
+        for variable, shape in self._program.open_shapes:
+            if variable.held.shape != shape:
+                raise InvalidArgumentError(
+                    f"The variable {variable.name!r} has another shape than when {self.name} was traced.",
+                    fix="call the function itself, which traces another program.",
+                )
 
     def _without_constants(self, leaves: Sequence[Any]) -> list[Any]:
         tensors: list[Any] = []

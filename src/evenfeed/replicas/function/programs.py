@@ -61,6 +61,7 @@ class Program:
         result_specs: The specs of its results.
         replicas: The replicas on whose devices it runs; None to run where its arguments are.
         started: The variables whose initial values it returns, if it creates variables.
+        open_shapes: The variables of unknown shape that it was traced with, and what they held.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Program:
         self._over: Replicas | None = None
         self._device: Any = None
         self.started: list[Variable] = []
+        self.open_shapes: list[tuple[Any, Any]] = []
         self.inputs = [_spec(leaves[index]) for index in tensors]
         self._is_uneven = _are_uneven(tree.unflatten(leaves))
         is_connected()
@@ -127,6 +129,7 @@ class Program:
             repeated.extend(staging.repeated)
             self._over, self._device = staging.over, staging.device
             self.started = list(staging.started)
+            self.open_shapes = [(v, specs[v].shape) for v in staging.open_variables if v in specs]
             return outputs
 
         repeated: list[tuple[Any, Any]] = []

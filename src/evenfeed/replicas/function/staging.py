@@ -107,6 +107,7 @@ class Staging:
         device: The device of the only replica, if a strategy has just one.
         creates: Whether the function runs only to create its variables; its results are discarded.
         repeated: Pairs of tracers with the same value: as recorded by a tape, and as computed for its gradients.
+        open_variables: The variables of unknown shape that it has read.
         is_incomplete: Whether it met a variable that is not among its inputs, and must be traced again.
         carried: How many of its last results are the state of objects that its caller keeps.
         started: The variables that it created with an initial value that depends on the function's arguments, and
@@ -131,6 +132,7 @@ class Staging:
         self.carried = 0
         self.started: dict[Any, Any] = {}
         self.repeated: list[tuple[Any, Any]] = []
+        self.open_variables: dict[Any, None] = {}
         self.is_incomplete = False
         self._trace_state = trace_state()
 
@@ -141,6 +143,9 @@ class Staging:
                 # Another thread created it after this trace started: a new trace will know it.
                 raise Creates(f"the variable {variable.name!r} is new")
             self.values[variable] = self._current_value(variable)
+        if not variable.shape.is_fully_defined():
+            for level in contexts.here.stagings:
+                level.open_variables[variable] = None
         return self.values[variable]
 
     def _current_value(self, variable: Any) -> Any:

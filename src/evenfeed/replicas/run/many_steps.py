@@ -25,6 +25,7 @@ from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.loops import guarded_calls
 from evenfeed.replicas.function.loops.step_loops import StepLoop
+from evenfeed.replicas.function.open_variables import are_held
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.plain_python import mode
 from evenfeed.replicas.function.reachable import Place, reached_places, watching
@@ -155,7 +156,7 @@ class Body:
             tuple(map(_aval, arrays)),
         )
         found = self.loops.get(key)
-        if found is not None:
+        if found is not None and are_held(found[0].program.open_shapes):
             return found
         one = [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in steps]
         numbered = [jax.ShapeDtypeStruct((), number), *one]
