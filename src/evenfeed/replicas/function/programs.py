@@ -12,6 +12,7 @@ from evenfeed.core.randomness.seeds import calling
 from evenfeed.replicas import contexts
 from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.context_mesh import run_apart
+from evenfeed.replicas.function.called_python import calls_python, wait_for_calls
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
 from evenfeed.replicas.function.outputs import as_output, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.refusals import refuses_tracing
@@ -94,6 +95,7 @@ class Program:
         self.replicas = None if self._is_uneven else self._over or self._find_replicas(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
+        self._calls_python = calls_python(self.closed.jaxpr)
         over = self._over or self.replicas
         self._session = over.session if over is not None and over.spans else None
         one = over is not None and over.local_count == 1 and not over.has_inner_axes
@@ -302,6 +304,8 @@ class Program:
             return
         if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
             raise ValueError(assigned_inside(self.writes[0].name))
+        if self._calls_python:
+            wait_for_calls(arrays)
         for (hold, alone), array in zip(self._holds, arrays, strict=True):
             hold(array.addressable_data(0) if alone else array)
 

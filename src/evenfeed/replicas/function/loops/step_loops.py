@@ -10,6 +10,7 @@ import numpy as np
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.context_mesh import run_apart
+from evenfeed.replicas.function.called_python import needs_values
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.launch_turns import launched_in_turn
@@ -29,7 +30,8 @@ class StepLoop:
         collects: Whether to return the outputs of all steps, stacked, instead of those of the last step.
 
     Raises:
-        Unstaged: A variable or a carried array changes its shape or dtype.
+        Unstaged: A variable or a carried array changes its shape or dtype, or the program calls Python functions for values:
+            if one raises, the steps before it would be lost.
     """
 
     def __init__(self, program: Program, carried: Sequence[int], *, collects: bool = False) -> None:
@@ -39,6 +41,8 @@ class StepLoop:
         self._avals: list[Any] = program.closed.out_avals
         self._count = len(self._avals) - len(program.writes)
         self._check_kept()
+        if needs_values(program.closed.jaxpr):
+            raise Unstaged("it calls Python while it runs, by jax.pure_callback or io_callback")
         self._is_numbered = 0 in program.uses
         self._assigned = {id(variable): index for index, variable in enumerate(program.writes)}
         self._unassigned = [v for v in program.reads if id(v) not in self._assigned]

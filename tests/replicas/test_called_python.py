@@ -1,0 +1,91 @@
+"""Compiled steps that call Python functions, which raise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import evenfeed as tf
+
+SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
+
+
+def pure(call, x):
+    return jax.pure_callback(call, SCALAR, x, vmap_method="sequential")
+
+
+def with_effect(call, x):
+    return jax.experimental.io_callback(call, SCALAR, x)
+
+
+def debug(call, x):
+    jax.debug.callback(call, x)
+    return x
+
+
+class Failing:
+    """A step that calls a function, which raises at the third step."""
+
+    def __init__(self, way):
+        self.strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+        with self.strategy.scope():
+            self.total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+        dataset = tf.data.Dataset.range(10, output_type=tf.float32).batch(2)
+        self.iterator = iter(self.strategy.experimental_distribute_dataset(dataset))
+        self._way = way
+
+    def step(self, x):
+        self.total.assign_add(tf.reduce_sum(x))
+        return self._way(self._check, tf.reduce_sum(x))
+
+    @staticmethod
+    def _check(x):
+        if x >= 4:
+            raise ValueError(f"{x} is too large")
+        return np.asarray(x)
+
+    @property
+    def next_batch(self):
+        return np.concatenate(self.strategy.experimental_local_results(next(self.iterator)))
+
+
+@pytest.mark.parametrize("way", [pure, with_effect, debug])
+def test_a_step_that_fails_in_python_raises_at_once_and_leaves_variables_alone(way):
+    failing = Failing(way)
+    run = tf.function(lambda: failing.strategy.run(failing.step, args=(next(failing.iterator),)))
+    run()
+    run()
+    with pytest.raises(Exception, match="is too large") as caught:
+        run()
+    assert "variables keep the values from before the program" in str(caught.value.__notes__)
+    assert float(failing.total) == 0 + 1 + 2 + 3
+    assert failing.next_batch.tolist() == [6, 7]
+
+
+@pytest.mark.parametrize("way", [pure, with_effect])
+def test_steps_that_compute_in_python_run_one_by_one_and_errors_name_the_step(way):
+    failing = Failing(way)
+    with (
+        pytest.warns(UserWarning, match="calls Python while it runs"),
+        pytest.raises(Exception, match="is too large") as caught,
+    ):
+        failing.strategy.run_steps(failing.step, failing.iterator, 5)
+    assert "in step 2 of 5." in caught.value.__notes__
+    assert float(failing.total) == 0 + 1 + 2 + 3
+    assert failing.next_batch.tolist() == [6, 7]
+
+
+def test_a_program_of_many_steps_that_fails_in_a_debug_callback_changes_no_variable():
+    failing = Failing(debug)
+    with pytest.raises(Exception, match="is too large") as caught:
+        failing.strategy.run_steps(failing.step, failing.iterator, 5)
+    assert "while the steps 0 to 4 of 5 ran." in caught.value.__notes__
+    assert float(failing.total) == 0
+
+
+def test_steps_that_draw_random_numbers_run_in_one_program(recwarn):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    dataset = tf.data.Dataset.range(8, output_type=tf.float32).batch(2)
+    iterator = iter(strategy.experimental_distribute_dataset(dataset))
+    assert len(strategy.run_steps(lambda x: x + tf.random.uniform([1]), iterator, 4)) == 4
+    assert not recwarn
