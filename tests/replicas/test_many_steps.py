@@ -1,6 +1,7 @@
 """Many steps in one compiled program: the same as one step after the other, whatever the loop does."""
 
 import warnings
+from functools import partial
 
 import jax
 import numpy as np
@@ -218,11 +219,24 @@ class Trainer:
             self.strategy.run(self.training.step, args=(next(iterator),))
             self.steps += 1
 
+    def plain(self, iterator, n):
+        for _ in tf.range(n):
+            self.strategy.run(self.training.step, args=(next(iterator),))
 
-def test_a_loop_in_a_method_is_one_program(strategy):
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        lambda trainer: trainer.train,
+        lambda trainer: tf.function(trainer.plain),
+        lambda trainer: tf.function(partial(Trainer.plain, trainer)),
+    ],
+    ids=["decorated", "bound", "partial"],
+)
+def test_a_loop_in_a_method_is_one_program(strategy, train):
     training = Training(strategy)
     trainer = Trainer(strategy, training)
-    trainer.train(iter(training.dataset), 10)
+    train(trainer)(iter(training.dataset), 10)
     assert (training.traces, training.found()) == (1, one_by_one(strategy, 10)[1])
 
 

@@ -14,7 +14,8 @@ import ast
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from types import FunctionType
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any, Final, cast, final
 
 from evenfeed.replicas.function.loops.counted_ranges import LeftIterations, counted_range
@@ -40,6 +41,11 @@ def with_compiled_loops(
         function: The function. It is returned as it is if it has no such loop, or no source code.
         run: Runs iterations: called with the body, the range, and functions that return the carried variables.
     """
+    if isinstance(function, MethodType):
+        return MethodType(with_compiled_loops(function.__func__, run), function.__self__)
+    if isinstance(function, partial):
+        given = cast("partial[Any]", function)
+        return partial(with_compiled_loops(given.func, run), *given.args, **given.keywords)
     if not isinstance(function, FunctionType):
         return function
     definition = definition_of(function)
