@@ -49,9 +49,15 @@ class Failing:
         return np.concatenate(self.strategy.experimental_local_results(next(self.iterator)))
 
 
+@pytest.fixture
+def failing(way):
+    found = Failing(way)
+    yield found
+    found.iterator.close()  # the error that the test holds keeps it alive
+
+
 @pytest.mark.parametrize("way", [pure, with_effect, debug])
-def test_a_step_that_fails_in_python_raises_at_once_and_leaves_variables_alone(way):
-    failing = Failing(way)
+def test_a_step_that_fails_in_python_raises_at_once_and_leaves_variables_alone(failing):
     run = tf.function(lambda: failing.strategy.run(failing.step, args=(next(failing.iterator),)))
     run()
     run()
@@ -63,8 +69,7 @@ def test_a_step_that_fails_in_python_raises_at_once_and_leaves_variables_alone(w
 
 
 @pytest.mark.parametrize("way", [pure, with_effect])
-def test_steps_that_compute_in_python_run_one_by_one_and_errors_name_the_step(way):
-    failing = Failing(way)
+def test_steps_that_compute_in_python_run_one_by_one_and_errors_name_the_step(failing):
     with (
         pytest.warns(UserWarning, match="calls Python while it runs"),
         pytest.raises(Exception, match="is too large") as caught,
@@ -75,12 +80,13 @@ def test_steps_that_compute_in_python_run_one_by_one_and_errors_name_the_step(wa
     assert failing.next_batch.tolist() == [6, 7]
 
 
-def test_a_program_of_many_steps_that_fails_in_a_debug_callback_changes_no_variable():
-    failing = Failing(debug)
+@pytest.mark.parametrize("way", [debug])
+def test_a_program_of_many_steps_that_fails_in_a_debug_callback_changes_nothing(failing):
     with pytest.raises(Exception, match="is too large") as caught:
         failing.strategy.run_steps(failing.step, failing.iterator, 5)
     assert "while the steps 0 to 4 of 5 ran." in caught.value.__notes__
     assert float(failing.total) == 0
+    assert failing.next_batch.tolist() == [0, 1]
 
 
 def test_steps_that_draw_random_numbers_run_in_one_program(recwarn):

@@ -115,6 +115,10 @@ class Iterator(ABC):
         """Count what `peek_run` returned as delivered. Return False if another thread took some of it."""
         raise NotImplementedError(run)
 
+    def return_run(self, run: StepRun) -> None:
+        """Undo `take_run`, because what was delivered was not used. Does nothing if it was not called."""
+        raise NotImplementedError(run)
+
     def __iter__(self) -> Self:
         return self
 

@@ -198,6 +198,9 @@ class DistributedIterator(Iterator):
     def take_run(self, run: StepRun) -> bool:
         return self._steps.take_run(run)
 
+    def return_run(self, run: StepRun) -> None:
+        self._steps.return_run(run)
+
     def get_state(self) -> dict[str, Any]:
         """Return the position of all workers after the last step, as JSON-serializable data.
 

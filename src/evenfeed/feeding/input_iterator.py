@@ -55,6 +55,9 @@ class InputIterator(Iterator):
     def take_run(self, run: StepRun) -> bool:
         return self._steps.take_run(run)
 
+    def return_run(self, run: StepRun) -> None:
+        self._steps.return_run(run)
+
     def get_state(self) -> dict[str, Any]:
         return self._steps.get_state()
 

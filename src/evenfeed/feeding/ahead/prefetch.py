@@ -27,6 +27,7 @@ class StepsAhead:
         take: Returns the next step, or raises its error. Raises StopIteration if there are no more steps.
         peek: Returns up to some next steps together, or None; the position stays (see `Iterator.peek_run`).
         take_run: Counts steps that `peek` returned as taken. Returns False if another thread took some of them.
+        return_run: Undoes `take_run`.
         meter: Measures the steps; None if nothing does.
 
     Args:
@@ -61,6 +62,7 @@ class StepsAhead:
         self.take: Callable[[], Any] = shared.take
         self.peek: Callable[..., StepRun | None] = shared.peek
         self.take_run: Callable[[StepRun], bool] = shared.take_run
+        self.return_run: Callable[[StepRun], None] = shared.return_run
 
     def as_run(self, step: Any, most: int) -> StepRun | None:
         """Return a step that was taken as a run of one step with room for `most`; None if it is uneven."""

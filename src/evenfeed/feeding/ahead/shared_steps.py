@@ -90,6 +90,7 @@ class SharedSteps(Prefetching[_Item]):
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted, so the position must be restored
         self._failed = False  # the last step that was read is an error
+        self._taken: Any = None  # by `take_run`: the position before, and that after it or the item
         self._rests = False  # whether the thread reads nothing
         self._width: X64Setting | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
@@ -221,16 +222,30 @@ class SharedSteps(Prefetching[_Item]):
             if self._stopped or self._reader is not None:
                 return False
             if self._items:
-                is_first = self._items[0].before is run.before
-                if is_first:
+                item = self._items[0]
+                if item.before is run.before:
+                    self._taken = run.before, item
                     del self._items[0]
-                return is_first
+                return item.before is run.before
             if self._position is not run.before:
                 return False
             self._torn = True
             self.steps.advance(run.count)
-            self._position, self._torn = self.steps.state(), False
+            after = self.steps.state()
+            self._taken, self._position, self._torn = (run.before, after), after, False
             return True
+
+    def return_run(self, run: StepRun) -> None:
+        """Undo `take_run`, unless another thread has read on since."""
+        with self._lock:
+            before, where = self._taken or (run, None)
+            self._taken = None
+            if before is not run.before:
+                return
+            if isinstance(where, _Item):
+                self._items.insert(0, where)
+            elif where is self._position:
+                self._position, self._torn = run.before, True
 
     def position(self) -> Any:
         """Return the position of the next step to be taken."""
