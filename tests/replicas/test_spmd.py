@@ -37,6 +37,18 @@ def test_a_nest_is_reduced_in_one_collective():
     assert text.count(" all-reduce(") == 1, "XLA makes one of those that do not wait for each other"
 
 
+def test_a_step_with_a_collective_calls_no_python():
+    strategy = mirrored(2)
+
+    def step(x):
+        return context().all_reduce("SUM", x) + number()
+
+    closed = jax.make_jaxpr(step_over(strategy, step))(jnp.float32(1))
+    names = {equation.primitive.name for equation in _equations(closed.jaxpr)}
+    assert "psum" in names
+    assert not any("callback" in name for name in names)
+
+
 def step_over(strategy, step):
     """Return a pure function that JAX can trace, as `function` builds it."""
     from evenfeed.replicas import contexts

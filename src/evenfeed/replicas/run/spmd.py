@@ -199,7 +199,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         own = tensors - found.carried
         differ[:own] = [True] * own
 
-    calls_python = bool(jaxpr.effects) and not replicas.has_inner_axes
+    calls_python = _calls_python(jaxpr, replicas) and not replicas.has_inner_axes
 
     def local(constants: list[Any], mark: Any, *own: Any) -> tuple[list[Any], list[Any]]:
         if calls_python:
@@ -236,6 +236,11 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
 
 def _ignored(_: Any) -> None:
     pass
+
+
+def _calls_python(jaxpr: Any, replicas: Replicas) -> bool:
+    # JAX also counts as an effect that it uses the axes of the replicas, as every collective does.
+    return any(getattr(effect, "name", None) not in replicas.axes for effect in jaxpr.effects)
 
 
 def _check_shared(written: Sequence[Any], differ: Sequence[bool]) -> None:
