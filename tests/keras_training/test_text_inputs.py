@@ -52,6 +52,7 @@ def test_a_model_with_an_input_of_text_is_saved_with_its_vocabulary(
     assert loaded.layers[1].get_vocabulary() == model.layers[1].get_vocabulary()
 
 
+@pytest.mark.filterwarnings("ignore:Keras does not compile")
 def test_training_on_text_equals_training_on_ids() -> None:
     vectorize, model, losses = vectorizer(), on_ids(), []
     model.build((None, 4))
@@ -84,3 +85,19 @@ def test_replicas_take_arrays_of_text_and_refuse_datasets() -> None:
     np.testing.assert_allclose(whole.predict(TEXTS[:, None], verbose=0), expected, rtol=1e-5)
     with pytest.raises(TypeError, match=r"(?s)takes numbers.*dataset.map"):
         whole.predict(DATA.map(lambda text, _: text), verbose=0)
+
+
+def test_a_recurrent_model_of_text_of_any_length_trains_and_warns_that_it_is_not_compiled() -> None:
+    layers = tf.keras.layers
+    vectorize = layers.TextVectorization()
+    vectorize.adapt(TEXTS)
+    numbers = [layers.Embedding(20, 4, mask_zero=True), layers.GRU(2), layers.Dense(1)]
+    model = tf.keras.Sequential([vectorize, *numbers])
+    model.compile("sgd", "mse")
+    with pytest.warns(
+        UserWarning, match="Keras does not compile a model that takes text"
+    ) as caught:
+        history = model.fit(DATA.take(1), verbose=0)
+    assert caught[0].filename == __file__
+    assert np.isfinite(history.history["loss"]).all()
+    assert model.predict(TEXTS, verbose=0).shape == (4, 1)

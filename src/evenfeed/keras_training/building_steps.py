@@ -26,6 +26,11 @@ def running(name: str) -> Generator[None]:
         _step.reset(token)
 
 
+def current_step() -> str:
+    """Return the name of the step that models run now: `train_step` in `fit`."""
+    return _step.get()
+
+
 def _other_optimizers(model: Any) -> list[Any]:
     """Return the optimizers that the model and its layers hold, without the one that the model is compiled with."""
     kind = keras_private.keras.optimizers.Optimizer

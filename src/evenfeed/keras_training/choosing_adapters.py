@@ -1,19 +1,28 @@
 """Chooses how Keras reads its input: datasets by evenfeed, and arrays too if several workers share them."""
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
+from evenfeed.core import dtypes
+from evenfeed.core.callsite import where_called
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import described
+from evenfeed.core.specs import TensorSpec
+from evenfeed.core.structure import DATA, flatten
 from evenfeed.dataset import Dataset
 from evenfeed.feeding.distributed_dataset import DistributedDataset
 from evenfeed.keras_training import keras_private
+from evenfeed.keras_training.building_steps import current_step
 from evenfeed.keras_training.dataset_adapter import DatasetAdapter
 from evenfeed.keras_training.distribution import current_replicas
-from evenfeed.keras_training.text_inputs import TAKES_TEXT, with_text
+from evenfeed.keras_training.text_inputs import TAKES_TEXT, is_text, with_text
+
+# The registries in which `warnings` records which lines have been warned about, by file.
+_warned: Final[dict[str, dict[Any, Any]]] = {}
 
 
 def chosen_adapter(own: Callable[..., Any], given: dict[str, Any]) -> Any:
@@ -24,6 +33,8 @@ def chosen_adapter(own: Callable[..., Any], given: dict[str, Any]) -> Any:
         given: Its arguments by name.
     """
     x = given["x"]
+    if TAKES_TEXT.get() and current_step() == "train_step" and _has_text(x):
+        _warn_of_text()
     if isinstance(x, (Dataset, DistributedDataset)):
         kind = type(x).__name__
         for name, what in (("y", "the targets"), ("sample_weight", "the sample weights")):
@@ -43,6 +54,26 @@ def chosen_adapter(own: Callable[..., Any], given: dict[str, Any]) -> Any:
             fix="pass an evenfeed.data.Dataset; Dataset.from_generator(function, output_signature=...) makes one of a "
             "generator.",
         )
+    )
+
+
+def _has_text(x: Any) -> bool:
+    if isinstance(x, Dataset):
+        parts: Any = flatten(x.element_spec, DATA)
+        return any(isinstance(part, TensorSpec) and part.dtype == dtypes.string for part in parts)
+    return any(map(is_text, flatten(x, DATA)))
+
+
+def _warn_of_text() -> None:
+    origin = where_called()
+    filename, line = (origin.filename, origin.line) if origin else ("<unknown>", 0)
+    text = (
+        "Keras does not compile a model that takes text, so that each step of training is slow. Train the model of "
+        "numbers instead, on dataset.map(lambda text, label: (layer(text), label)), and put the layer in front of it "
+        "afterwards: see docs/keras.md."
+    )
+    warnings.warn_explicit(
+        text, UserWarning, filename, line, registry=_warned.setdefault(filename, {})
     )
 
 

@@ -20,7 +20,8 @@ from evenfeed.keras_training.host_layers import IN_HOST_LAYER, LAYERS
 TAKES_TEXT: Final[ContextVar[bool]] = ContextVar("TAKES_TEXT", default=False)
 
 
-def _is_text(value: Any) -> bool:
+def is_text(value: Any) -> bool:
+    """Return True for an array of text."""
     if not isinstance(value, (np.ndarray, HostText)):
         return False
     held: Any = value  # pyright: ignore[reportUnknownVariableType] - an array of any dtype
@@ -29,14 +30,14 @@ def _is_text(value: Any) -> bool:
 
 def as_text(value: Any) -> Any:
     """Return an array of text as a tensor, and anything else unchanged."""
-    return host_tensor(to_array(value)) if _is_text(value) else value
+    return host_tensor(to_array(value)) if is_text(value) else value
 
 
 def converting(own: Callable[..., Any]) -> Callable[..., Any]:
     """Let Keras's conversion to tensors leave text on the host."""
 
     def convert_to_tensor(x: Any, dtype: Any = None, sparse: Any = None, ragged: Any = None) -> Any:
-        return as_text(x) if _is_text(x) else own(x, dtype, sparse, ragged)
+        return as_text(x) if is_text(x) else own(x, dtype, sparse, ragged)
 
     return convert_to_tensor
 
@@ -46,7 +47,7 @@ def reshaping(own: Callable[..., Any]) -> Callable[..., Any]:
     on_host = getattr(np, own.__name__)
 
     def reshape(x: Any, axis: Any = None) -> Any:
-        return host_tensor(on_host(x, axis)) if _is_text(x) else own(x, axis)
+        return host_tensor(on_host(x, axis)) if is_text(x) else own(x, axis)
 
     return reshape
 
@@ -55,7 +56,7 @@ def distributing(own: Callable[..., Any]) -> Callable[..., Any]:
     """Leave a batch with text where it is."""
 
     def distribute(data: Any, layouts: Any = None) -> Any:
-        return data if any(map(_is_text, flatten(data, DATA))) else own(data, layouts)
+        return data if any(map(is_text, flatten(data, DATA))) else own(data, layouts)
 
     return distribute
 
@@ -70,12 +71,12 @@ def accepting(own: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 def specifying(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Let Keras compute specs of functions of text: empty texts of the same shape are constants in the trace."""
+    """Let Keras compute specs of functions of text: texts of one word, in the same shape, are constants in the trace."""
     keras = keras_private.keras
 
     def compute_output_spec(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         parts: list[Any] = [_sample(part) for part in keras.tree.flatten((args, kwargs))]
-        if not any(map(_is_text, parts)):
+        if not any(map(is_text, parts)):
             return own(fn, *args, **kwargs)
         places = [place for place, part in enumerate(parts) if _is_symbolic(part)]
 
@@ -98,7 +99,8 @@ def _is_symbolic(part: Any) -> bool:
 def _sample(part: Any) -> Any:
     if _is_symbolic(part) and part.dtype == "string":
         shape = [1 if length is None else length for length in part.shape]
-        return host_tensor(np.full(shape, b"", object))
+        # One word, so that sequences of words are not empty: recurrent layers take their first element.
+        return host_tensor(np.full(shape, b"0", object))
     return part
 
 
