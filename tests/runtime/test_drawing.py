@@ -362,3 +362,13 @@ def test_a_coin_in_a_map_is_told_of_random_map():
     coin = np.random.default_rng(1)
     with pytest.warns(UserWarning, match="Call random_map instead: it passes the function a key"):
         Dataset.range(3).map(lambda x: x + coin.integers(2))
+
+
+@pytest.mark.parametrize("generator", ["jax", "numpy"])
+def test_a_function_that_takes_the_element_first_is_told_the_order(generator):
+    def noisy(element, rng):
+        return element["x"] + rng["y"]
+
+    with pytest.raises((AttributeError, TypeError)) as caught:
+        list(Dataset.from_tensors({"x": 1.0}).random_map(noisy, generator=generator))
+    assert any("function(key, element)" in note for note in caught.value.__notes__)

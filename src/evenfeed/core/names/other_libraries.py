@@ -57,6 +57,8 @@ IN_DATASET: Final = {
     **dict.fromkeys(("collate", "collate_fn"), "Use padded_batch, ragged_batch, or batch and map."),
     "mp_prefetch": "Use map(function, num_parallel_calls=n, processes=True), and prefetch(n).",
     "seed": "Pass the seed to shuffle(buffer_size, seed=seed).",
+    "map_with_index": "Use enumerate().map(lambda index, x: ...).",
+    "mix": "Use evenfeed.data.Dataset.sample_from_datasets(datasets, weights).",
     "slice": "Use skip(first).take(count), or shard(workers, index).",
     **dict.fromkeys(("head", "first"), "Use take(5), or next(iter(dataset))."),
 }

@@ -30,6 +30,8 @@ USE_INSTEAD: Final[dict[str, str]] = {
     "gradients": _GRADIENTS,
     "hessians": "Use jax.hessian(loss)(x).",
     "data.DataLoader": "Use batch, shuffle and map of an evenfeed.data.Dataset: see docs/from_pytorch.md.",
+    "data.IterDataset": "Use evenfeed.data.Dataset: see docs/from_grain.md.",
+    "data.MapDataset": "Use evenfeed.data.Dataset: see docs/from_grain.md.",
     "data.ImageFolder": "Use evenfeed.keras.utils.image_dataset_from_directory(folder).",
     "estimator": "Write the training loop with evenfeed.distribute.MirroredStrategy(): see docs/training.md.",
     "saved_model": "Save a Keras model with model.save(path), or export it with model.export(path), which needs "

@@ -1,6 +1,6 @@
 """Gives a random_map function its random source: a JAX key or a NumPy generator from the element's random bits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeAlias, final
 
 import numpy as np
@@ -54,7 +54,7 @@ class _UnmixedSeed(ISeedSequence):
 
 
 def _with_key(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
-    return function(typed_key(words), *parts)
+    return _called(function, typed_key(words), parts)
 
 
 def _with_draws(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
@@ -63,7 +63,17 @@ def _with_draws(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
 
 
 def _with_generator(function: Callable[..., Any], words: Any, *parts: Any) -> Any:
-    return function(generator_of(words), *parts)
+    return _called(function, generator_of(words), parts)
+
+
+def _called(function: Callable[..., Any], source: Any, parts: Sequence[Any]) -> Any:
+    try:
+        return function(source, *parts)
+    except (AttributeError, TypeError) as error:  # in Grain, the element comes first
+        error.add_note(
+            "random_map passes the key or generator first, and then what map passes: function(key, element)."
+        )
+        raise
 
 
 _CALLS: Final[dict[str, Callable[..., Any]]] = {"jax": _with_key, "numpy": _with_generator}
