@@ -10,6 +10,7 @@ from typing import Any, Final, final
 from weakref import ref
 
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.shapes import TensorShape
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function.staging import live
 from evenfeed.tensors.device_arrays import unbound
@@ -52,6 +53,11 @@ class KerasHandle:
     def name(self) -> str:
         """Its path in the model, for errors."""
         return str(self.variable.path)
+
+    @property
+    def shape(self) -> TensorShape:
+        """Its shape, which never changes."""
+        return TensorShape(self.variable.shape)
 
     @property
     def trainable(self) -> bool:
