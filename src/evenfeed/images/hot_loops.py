@@ -14,8 +14,9 @@ from evenfeed.core.lazy import LazyModule
 from evenfeed.core.text.numba_loops import is_installed
 
 if TYPE_CHECKING:
-    from evenfeed.images.loops import level_loops, pixel_loops, resize_loops
+    from evenfeed.images.loops import difference_loops, level_loops, pixel_loops, resize_loops
 else:
+    difference_loops = LazyModule("evenfeed.images.loops.difference_loops")
     level_loops = LazyModule("evenfeed.images.loops.level_loops")
     pixel_loops = LazyModule("evenfeed.images.loops.pixel_loops")
     resize_loops = LazyModule("evenfeed.images.loops.resize_loops")
@@ -216,6 +217,38 @@ def standardized(images: Array, least: np.float32) -> Array | None:
         rows, new = (array.reshape(count, height, length) for array in (_flat(images), out))
         level_loops.standardize_floats(rows, least, np.empty(length, np.float32), new)
     return out
+
+
+def squares_added(one: Array, other: Array) -> Array:
+    """Return the sums of the squared differences of two images in each column of float32 numbers."""
+    if are_worth_it(one.size):
+        sums = np.zeros(one.shape[1], np.float32)
+        difference_loops.add_squares(_rows(one), _rows(other), sums)
+        return sums
+    distances = one - other
+    return column_sums(np.square(distances, out=distances))
+
+
+def steps_added(rows: Array, channels: int) -> tuple[Array, Array]:
+    """Return the sums of the absolute differences to the next row, and to the next pixel, in each column of floats."""
+    length = rows.shape[1]
+    if are_worth_it(rows.size):
+        down, right = np.zeros(length, np.float32), np.zeros(max(0, length - channels), np.float32)
+        difference_loops.add_steps(_rows(rows), channels, down, right)
+        return down, right
+    down, right = rows[1:] - rows[:-1], rows[:, channels:] - rows[:, : max(0, length - channels)]
+    return column_sums(np.abs(down, out=down)), column_sums(np.abs(right, out=right))
+
+
+def column_sums(rows: Array) -> Array:
+    """Return the sum of all rows of numbers, added from the first to the last, as float32."""
+    if rows.shape[1] == 1 and len(rows):  # NumPy adds up a single column in another order.
+        return rows.cumsum(axis=0, dtype=np.float32)[-1]
+    return rows.sum(axis=0, dtype=np.float32)
+
+
+def _rows(rows: Array) -> Array:
+    return np.ascontiguousarray(rows).view(np.ndarray)
 
 
 def _is_host_array(image: Any, dtype: Any) -> bool:

@@ -180,7 +180,7 @@ def _channel_means(image: Array) -> Array:
     if image.dtype == dtypes.uint8:
         sums = image.reshape(height, -1).sum(axis=0, dtype=np.int64).reshape(width, channels)
         return (sums.sum(axis=0) / (255 * height * width)).astype(np.float32)
-    sums = _row_sums(image).reshape(width, channels)
+    sums = hot_loops.column_sums(image.reshape(len(image), -1)).reshape(width, channels)
     return (sums.cumsum(axis=0)[-1] / np.float32(height * width)).astype(image.dtype)
 
 
@@ -190,8 +190,12 @@ def _standardize(image: Array, least: np.float32, out: Array) -> None:
         mean, spread = _of_bytes(image)
         np.divide(image.astype(np.float32) - mean, np.maximum(spread, least), out=out)
         return
-    np.subtract(image, _mean(_row_sums(image), image).astype(image.dtype), out=out)
-    spread = np.sqrt(_mean(_row_sums(np.square(out)), image))
+    np.subtract(
+        image,
+        _mean(hot_loops.column_sums(image.reshape(len(image), -1)), image).astype(image.dtype),
+        out=out,
+    )
+    spread = np.sqrt(_mean(hot_loops.column_sums(np.square(out).reshape(len(out), -1)), image))
     np.divide(out, np.maximum(spread, least).astype(image.dtype), out=out)
 
 
@@ -201,14 +205,6 @@ def _of_bytes(image: Array) -> tuple[np.float32, np.float32]:
     squares = int(np.square(image, dtype=np.int64).sum())
     variance = float(count * squares - some * some) / float(count * count)
     return np.float32(some / count), np.sqrt(np.float32(variance))
-
-
-def _row_sums(image: Array) -> Array:
-    """Return the sum of all rows of an image of floats, added from the first to the last, as float32."""
-    rows = image.reshape(len(image), -1)
-    if rows.shape[1] == 1:  # NumPy adds up a single column in another order.
-        return rows.cumsum(axis=0, dtype=np.float32)[-1]
-    return rows.sum(axis=0, dtype=np.float32)
 
 
 def _mean(sums: Array, image: Array) -> np.float32:

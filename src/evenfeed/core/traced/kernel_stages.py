@@ -165,6 +165,7 @@ class Stage:
         computable: Returns True if a part that is a handle could be an array.
         computing: Returns the call that computes a value before the next kernel, given the number of calls so far; None
             if JAX does not compute the value.
+        fixed: Returns True if a part has the same shape in all elements.
     """
 
     def __init__(
@@ -172,10 +173,12 @@ class Stage:
         calls: Sequence[KernelCall],
         computable: Callable[[int], bool],
         computing: Callable[[int, object], KernelCall | None] = lambda _, __: None,
+        fixed: Callable[[int], bool] = lambda _: True,
     ) -> None:
         self._calls = calls
         self.computable = computable
         self._computing = computing
+        self._fixed = fixed
         self._results: Sequence[list[Any]] = ()
         self._places: dict[int, int] = {}
         self._computed: list[
@@ -197,6 +200,11 @@ class Stage:
     def place(self, value: object) -> int | None:
         """Return the index of the part that `value` stands for; None if it stands for none."""
         return self._places.get(id(value))
+
+    def has_fixed_shape(self, values: Sequence[object]) -> bool:
+        """Return True if some of these values are parts, and all of those have the same shape in all elements."""
+        places = [place for place in map(self.place, values) if place is not None]
+        return bool(places) and all(map(self._fixed, places))
 
     def computed_place(self, value: object) -> int | None:
         """Return the index of the part that holds what JAX computes as an argument of a kernel, or None.
@@ -246,6 +254,12 @@ def stands_for_part(value: object) -> bool:
     """Return True if `value` is a part of an element, or computed from one, in a function that is being traced."""
     stage = STAGE.get()
     return stage is not None and stage.computed_place(value) is not None
+
+
+def have_fixed_shape(*values: object) -> bool:
+    """Return True if values are parts of a traced element, each with the same shape in all elements."""
+    stage = STAGE.get()
+    return stage is not None and stage.has_fixed_shape(values)
 
 
 def results_of(kernel: Kernel, *values: Any) -> list[Any] | None:

@@ -137,6 +137,11 @@ class Kernels:
             and (by_column or not _has_unknown_shape(spec))
         )
 
+    def has_fixed_shape(self, part: int) -> bool:
+        """Return True if a part is a tensor with the same shape in all elements."""
+        spec = self.specs[part]
+        return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
+
     @cached_property
     def _column_results(self) -> frozenset[int]:
         """The results of kernels that work on whole columns."""
@@ -192,7 +197,7 @@ class Kernels:
         """
 
         def called(parts: list[Any]) -> tuple[Any, list[Any]]:
-            stage = Stage(self.calls, self.computable, computing)
+            stage = Stage(self.calls, self.computable, computing, self.has_fixed_shape)
             count = len(self.specs)
             pairs = zip(parts[:count], self.specs, strict=True)
             found = iter([_in_stage(part, spec, stage) for part, spec in pairs])

@@ -1,10 +1,33 @@
-"""Compiles formulas of several operations: outside of compiled functions, each operation would be compiled alone."""
+"""Chooses how functions of images are computed: by a kernel on the host, or by one compiled formula."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
+
+from evenfeed.core import dtypes
+from evenfeed.core.conversion import is_tensor
+from evenfeed.core.gradients.followed_values import followed
 from evenfeed.core.lazy_jax import jax
+from evenfeed.core.promotion import computed_tensor
+from evenfeed.core.traced.kernel_stages import RowKernel, have_fixed_shape, results_of
+
+
+def by_kernel(kernel: RowKernel, *images: Any) -> Any:
+    """Return what a kernel makes of float32 images; None if JAX must compute it.
+
+    The host has the images of a dataset, whose memory JAX would copy, and its loops are faster than XLA's. Steps, and
+    code that a tape follows, compute with JAX.
+    """
+    if not all(is_tensor(image) and image.dtype == dtypes.float32 for image in images):
+        return None
+    if have_fixed_shape(*images):
+        found = results_of(kernel, *images)
+        return None if found is None else found[0]
+    if all(isinstance(image, np.ndarray) and followed(image) is None for image in images):
+        return computed_tensor(kernel.one(*map(np.asarray, images)))
+    return None
 
 
 @lru_cache(maxsize=256)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jnp
+from evenfeed.images.differences import Steps, Variation, check_batch, check_images
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply
-from evenfeed.tensors.vision.compiling import compiled, one_by_one
+from evenfeed.tensors.vision.compiling import by_kernel, compiled, one_by_one
 
 
 def sobel_edges(image: object) -> Tensor:
@@ -43,6 +43,9 @@ def image_gradients(image: object) -> tuple[Tensor, Tensor]:
         >>> down.ravel().tolist(), right.ravel().tolist()
         ([2, 2, 0, 0], [1, 0, 1, 0])
     """
+    down = by_kernel(Steps(1), image)
+    if down is not None:
+        return down, by_kernel(Steps(2), image)
     return apply("image_gradients", compiled(_differences), image)
 
 
@@ -55,11 +58,16 @@ def total_variation(images: object, name: str | None = None) -> Tensor:
         >>> float(tf.image.total_variation(np.array([[[1.0], [4.0]]])))
         3.0
     """
-    return apply("total_variation", compiled(_variation), images, accepts=REALS)
+    found = by_kernel(Variation(), images)
+    return (
+        apply("total_variation", compiled(_variation), images, accepts=REALS)
+        if found is None
+        else found
+    )
 
 
 def _sobel(image: Any) -> Any:
-    _check_batch("sobel_edges", image)
+    check_batch("sobel_edges", tuple(image.shape))
     count, height, width, channels = image.shape
     around = jnp.pad(image, [(0, 0), (1, 1), (1, 1), (0, 0)], mode="reflect")
     # Rows of numbers are computed faster than rows of pixels.
@@ -72,7 +80,7 @@ def _sobel(image: Any) -> Any:
 
 
 def _differences(image: Any) -> Any:
-    _check_batch("image_gradients", image)
+    check_batch("image_gradients", tuple(image.shape))
     down, right = image[:, 1:] - image[:, :-1], image[:, :, 1:] - image[:, :, :-1]
     one = [(0, 0)] * 4
     return (
@@ -82,11 +90,7 @@ def _differences(image: Any) -> Any:
 
 
 def _variation(images: Any) -> Any:
-    if images.ndim not in (3, 4):
-        raise InvalidArgumentError(
-            f"'images' must have either 3 or 4 dimensions, but got shape {tuple(images.shape)}.",
-            fix="pass height, width and channels; add a missing channel axis with images[..., None].",
-        )
+    check_images(tuple(images.shape))
     return one_by_one(_variation_of_one, images)
 
 
@@ -102,10 +106,3 @@ def _added_up(steps: Any) -> Any:
         return abs(steps).sum(dtype=steps.dtype)
     each = np.ones(steps.shape[1], np.float32)
     return jnp.matmul(abs(steps), each, precision="highest").sum()
-
-
-def _check_batch(function: str, image: Any) -> None:
-    if image.ndim != 4:
-        raise ValueError(
-            f"{function} needs [batch, rows, columns, channels], but got shape {tuple(image.shape)}."
-        )

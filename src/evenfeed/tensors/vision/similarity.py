@@ -14,9 +14,10 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.images.differences import PeakRatio, check_pair
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REALS, apply
-from evenfeed.tensors.vision.compiling import compiled, one_by_one
+from evenfeed.tensors.vision.compiling import by_kernel, compiled, one_by_one
 
 # How much each scale counts, from the finest, by Wang, Simoncelli and Bovik (2003).
 _SCALES: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
@@ -39,6 +40,10 @@ def psnr(a: object, b: object, max_val: object, name: str | None = None) -> Tens
         >>> float(tf.image.psnr(np.zeros([2, 2, 1], np.float32), np.ones([2, 2, 1], np.float32), 1.0))
         0.0
     """
+    if isinstance(max_val, (int, float)):
+        found = by_kernel(PeakRatio(float(max_val)), a, b)
+        if found is not None:
+            return found
     return _compared("psnr", _psnr, (), a, b, max_val)
 
 
@@ -239,11 +244,7 @@ def _in_floats(
     other: Any,
     most: Any,
 ) -> Any:
-    if one.ndim < 3 or one.shape != other.shape:
-        raise InvalidArgumentError(
-            f"{function} needs two images of the same shape, but got {one.shape} and {other.shape}.",
-            fix="pass height, width and channels of both.",
-        )
+    check_pair(function, tuple(one.shape), tuple(other.shape))
     return formula(*settings, *(_unit(each, one.dtype) for each in (one, other, most)))
 
 
