@@ -138,3 +138,24 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path):
 def test_parallel_interleave_needs_a_dataset_in_turn():
     with pytest.raises(InvalidArgumentError, match="cycle_length must be at least 1, but got -1"):
         older.parallel_interleave(Dataset.from_tensors, -1)
+
+
+def test_a_row_of_full_batches_is_found_without_the_other_batches():
+    computed = []
+
+    def double(batch):
+        computed.append(batch.tolist())
+        return 2 * batch
+
+    batches = Dataset.range(12).batch(3, drop_remainder=True)
+    doubled = batches.map(lambda b: tf.ensure_shape(tf.numpy_function(double, [b], tf.int64), [3]))
+    rows = doubled.unbatch()
+    computed.clear()
+    assert int(older.at(rows, 10)) == 20
+    assert [9, 10, 11] in computed
+    assert [3, 4, 5] not in computed
+
+
+def test_each_row_of_shuffled_batches_is_found_once():
+    rows = Dataset.range(8).batch(2, drop_remainder=True).shuffle(4).unbatch()
+    assert sorted(int(older.at(rows, index)) for index in range(8)) == list(range(8))

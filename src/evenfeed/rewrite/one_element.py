@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from evenfeed.core.errors import FailedPreconditionError, OutOfRangeError, UnimplementedError
 from evenfeed.core.specs import INFINITE, UNKNOWN
+from evenfeed.plan.batching import Unbatch
 from evenfeed.plan.checking import AssertCardinality
 from evenfeed.plan.node import Node, RandomNode, rebuilt
 from evenfeed.plan.ordering import Skip, Take
@@ -19,10 +20,20 @@ def one_element(plan: Node, index: int) -> Node:
         FailedPreconditionError: The number of elements is infinite or unknown.
         OutOfRangeError: There is no such element.
     """
+    if isinstance(plan, Unbatch):
+        return _one_row(plan, index)
     _check_has_positions(plan)
     _check_index(plan, index)
     elements = rebuilt(plan, _without_buffers)
     return lifted(Take(Skip(elements, index, origin=plan.origin), 1, origin=plan.origin))
+
+
+def _one_row(plan: Unbatch, index: int) -> Node:
+    """Return a plan of a row of batches that all have the same number of rows, so that only one of them is read."""
+    _check_index(plan, index)
+    batch, row = divmod(index, plan.size // plan.child.size)
+    rows = Unbatch(one_element(plan.child, batch), origin=plan.origin)
+    return Take(Skip(rows, row, origin=plan.origin), 1, origin=plan.origin)
 
 
 def first_pass(_: int, node: RandomNode) -> Sequence[int]:

@@ -100,9 +100,13 @@ def queries(tf, ask):
 
 
 def values_of_another_type_in_sql(tf, ask):
-    sql = tf.data.experimental.SqlDataset
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a.db")
+
+        def selected(column, dtype):
+            query = f"SELECT {column} FROM t"
+            return _values(tf, tf.data.experimental.SqlDataset("sqlite", path, query, (dtype,)))
+
         database = sqlite3.connect(path)
         database.execute("CREATE TABLE t (a INTEGER, b TEXT, c REAL)")
         rows = [(1, "x", 0.5), (-7, "12 apples", -3.9), (99999999999, "", 2e20), (0, "1e3", 0.1)]
@@ -110,11 +114,7 @@ def values_of_another_type_in_sql(tf, ask):
         database.commit()
         database.close()
         return {
-            f"{column} as {name}": ask(
-                lambda column=column, dtype=getattr(tf, name): _values(
-                    tf, sql("sqlite", path, f"SELECT {column} FROM t", (dtype,))
-                )
-            )
+            f"{column} as {name}": ask(selected, column, getattr(tf, name))
             for column in "abc"
             for name in ("string", "int64", "int32", "int8", "uint16", "float64", "bool")
         }
