@@ -26,7 +26,7 @@ _EXACT: Final = frozenset(
 
 # Functions that NumPy has by the same name.
 _NAMES: Final = (
-    *("add", "subtract", "multiply", "maximum", "minimum", "negative", "sign", "square", "sqrt"),
+    *("add", "subtract", "multiply", "negative", "sign", "square", "sqrt"),
     *("greater", "greater_equal", "less", "less_equal", "isnan", "isinf", "isfinite"),
     *("logical_and", "logical_or", "logical_xor", "logical_not", "rint", "floor", "ceil"),
     *("bitwise_and", "bitwise_or", "bitwise_xor", "invert"),

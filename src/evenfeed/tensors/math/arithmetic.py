@@ -23,6 +23,7 @@ from evenfeed.tensors.exact_numbers import (
     exact_quotient_or_zero,
     exact_square,
 )
+from evenfeed.tensors.math import kept_nan
 from evenfeed.tensors.operands import (
     FLOATS,
     REALS,
@@ -202,7 +203,7 @@ def maximum(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.maximum([1, 5], 3).tolist()
         [3, 5]
     """
-    return elementwise("maximum", jnp.maximum, x, y, accepts=REALS)
+    return elementwise("maximum", kept_nan.maximum, x, y, accepts=REALS, host=np.maximum)
 
 
 def minimum(x: object, y: object, name: str | None = None) -> Tensor:
@@ -213,7 +214,7 @@ def minimum(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.minimum([1, 5], 3).tolist()
         [1, 3]
     """
-    return elementwise("minimum", jnp.minimum, x, y, accepts=REALS)
+    return elementwise("minimum", kept_nan.minimum, x, y, accepts=REALS, host=np.minimum)
 
 
 def squared_difference(x: object, y: object, name: str | None = None) -> Tensor:

@@ -10,6 +10,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.tensors.axes import axes_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.exact_numbers import exact_clip
+from evenfeed.tensors.math import kept_nan
 from evenfeed.tensors.math.reductions import with_nan
 from evenfeed.tensors.operands import FLOATS, REALS, apply, elementwise, shaped_by
 
@@ -44,7 +45,7 @@ def clip_by_norm(
         squares = jnp.sum(values * values, axis=axes_of(values, axes), keepdims=True)
         is_zero = squares == 0
         norm = jnp.where(is_zero, squares, jnp.sqrt(jnp.where(is_zero, 1, squares)))
-        return values * limit / jnp.maximum(norm, limit)
+        return values * limit / kept_nan.maximum(norm, limit)
 
     return shaped_by(apply("clip_by_norm", formula, t, clip_norm, accepts=FLOATS), t)
 
@@ -148,13 +149,13 @@ def l2_normalize(
     def formula(values: Any) -> Any:
         along = axes_of(values, dim if axis is None else axis)
         squares = jnp.sum(jnp.real(values * jnp.conj(values)), axis=along, keepdims=True)
-        return values * jax.lax.rsqrt(jnp.maximum(squares, epsilon))
+        return values * jax.lax.rsqrt(kept_nan.maximum(squares, epsilon))
 
     return shaped_by(apply("l2_normalize", formula, x, accepts=FLOATS), x)
 
 
 def _clipped(values: Any, low: Any, high: Any) -> Any:
-    return jnp.maximum(jnp.minimum(values, high), low)
+    return kept_nan.maximum(kept_nan.minimum(values, high), low)
 
 
 def _listed(t_list: object) -> list[Any]:

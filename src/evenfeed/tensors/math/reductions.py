@@ -347,7 +347,8 @@ def _mean(tensor: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
 
 
 def _euclidean_norm(tensor: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
-    floats = tensor.astype(dtypes.float32) if tensor.dtype.kind in "iu" else tensor
+    wide = dtypes.float64 if tensor.dtype.itemsize == 8 else dtypes.float32
+    floats = tensor.astype(wide) if tensor.dtype.kind in "iu" else tensor
     squares = jnp.real(jnp.conj(floats) * floats)
     return jnp.sqrt(jnp.sum(squares, axis=axis, keepdims=keepdims)).astype(tensor.dtype)
 

@@ -13,6 +13,7 @@ from evenfeed.core.ragged import ragged_mapping
 from evenfeed.tensors.axes import axis_of
 from evenfeed.tensors.creation import Tensor, convert_to_tensor
 from evenfeed.tensors.exact_numbers import exact_positive
+from evenfeed.tensors.math.kept_nan import keeping_nan
 from evenfeed.tensors.operands import REAL_FLOATS, REALS, apply, elementwise, in_dtype, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
@@ -167,7 +168,8 @@ def bias_add(
 
 
 def _relu(x: Any) -> Any:
-    return jax.nn.relu(x)  # its gradient at 0 is 0, as in TensorFlow; that of jnp.maximum is 0.5
+    # The gradient of jax.nn.relu at 0 is 0, as in TensorFlow; that of jnp.maximum is 0.5.
+    return keeping_nan(jax.nn.relu(x), x)
 
 
 def _relu6(x: Any) -> Any:
