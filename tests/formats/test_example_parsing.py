@@ -10,6 +10,7 @@ from tests.saying import error_saying
 import evenfeed as tf
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.formats.example import example_batches
+from evenfeed.formats.example.example_layouts import KnownLayouts, Layout
 
 DATA = Path(__file__).parent / "data"
 T = tf.train
@@ -366,3 +367,23 @@ def test_sequences_that_are_not_as_wanted():
     with pytest.raises(ValueError, match="Unsupported FixedLenFeature"):
         parse(LONG, None, {"w": FIXED([2], tf.int64)})
     assert parse(LONG, None, {"z": SEQUENCED([2], tf.int64, True)})[1]["z"].shape == (0, 2)
+
+
+def test_a_layout_that_is_known_is_used_only_for_records_that_have_it(monkeypatch):
+    made, own = [], Layout.__init__
+    monkeypatch.setattr(
+        Layout, "__init__", lambda self, example: made.append(example) or own(self, example)
+    )
+    layouts = KnownLayouts(most=2)
+
+    def rows(*texts):
+        return np.stack([np.frombuffer(text, np.uint8) for text in texts])
+
+    first = layouts.of(rows(example(a=[1]), example(a=[2])))
+    assert layouts.of(rows(example(a=[3]))) is first
+    assert set(layouts.of(rows(example(b=[1]))).places) == {"b"}
+    assert set(layouts.of(rows(example(a=[1]))).places) == {"a"}
+    assert len(made) == 3
+    for count in range(2, 6):
+        assert set(layouts.of(rows(example(c=[*range(count)]))).places) == {"c"}
+    assert len(layouts._layouts) <= 2
