@@ -201,3 +201,23 @@ def test_examples_of_one_layout_are_those_of_protobuf_whichever_byte_is_changed(
 def test_a_text_keeps_no_other_feature_in_memory():
     (text,) = scan(examples(300), {"s": WANTED["s"]})[0]
     assert len(text.data) == int((text.stops - text.starts).sum())
+
+
+@pytest.mark.parametrize("is_one_length", [True, False])
+@pytest.mark.parametrize("longest", [1 << 12, 1 << 20])
+def test_long_examples_are_read_by_loops_and_by_protobuf_alike(monkeypatch, longest, is_one_length):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(example_batches, "_LONGEST_SCANNED", longest)
+    chance = np.random.default_rng(0)
+    lengths = np.full(300, 20_000) if is_one_length else chance.integers(100, 40_000, 300)
+    images = [chance.bytes(int(length)) for length in lengths]
+    records = [
+        T.Example(
+            features=T.Features(feature={"image": texts(image), "label": numbers(row)})
+        ).SerializeToString()
+        for row, image in enumerate(images)
+    ]
+    wanted = {"image": FIXED([], tf.string), "label": FIXED([], tf.int64)}
+    found = tf.io.parse_example(records, wanted)
+    assert found["image"].tolist() == images
+    assert found["label"].tolist() == list(range(300))

@@ -105,8 +105,10 @@ def values_at(data: Array, places: Positions, splits: Positions, dtype: DType) -
 
 # Fewer examples of one layout are parsed just as fast one by one.
 _FEWEST: Final = 8
-# Longer examples are mostly values, which are copied either way.
+# Longer examples are mostly values, which are copied either way: by layout they would be copied twice.
 _LONGEST: Final = 1 << 14
+# The loops need room for a mask of the longest example.
+_LONGEST_SCANNED: Final = 1 << 20
 _known: Final = KnownLayouts(most=256)
 
 
@@ -117,7 +119,7 @@ def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array | Texts
         InvalidArgumentError: A record is not a valid Example, or lacks a feature. Names the first such record.
     """
     lengths = records.stops - records.starts
-    if is_worth_it(len(records)) and lengths.max() <= _LONGEST:
+    if is_worth_it(len(records)) and lengths.max() <= _LONGEST_SCANNED:
         found, odd = scanned(records, wanted)
         rows = np.flatnonzero(odd)
         if not len(rows):

@@ -33,7 +33,7 @@ from evenfeed.formats.tfrecord.framing import (
 _MOST_COUNTED: Final = 1 << 28
 # The most bytes of records to load at once.
 _MOST_AT_ONCE: Final = 1 << 21
-_SHORT: Final = 1 << 12
+_SHORT: Final = 1 << 16
 # The longest record of a compressed file: it must fit in memory, even if its length is damaged.
 _LONGEST: Final = 1 << 31
 
