@@ -9,7 +9,7 @@ from weakref import ref
 
 from evenfeed.core.concurrency.peers import Peers, peers
 from evenfeed.core.errors import InvalidArgumentError, described
-from evenfeed.replicas.launch_turns import launched_in_turn
+from evenfeed.replicas.launch_turns import Launch
 
 if TYPE_CHECKING:
     from evenfeed.replicas.run.callback_meetings import Board
@@ -60,7 +60,7 @@ class Session:
         if found is None:
             if len(self._programs) >= _MAX_PROGRAMS:
                 self._programs.pop(next(iter(self._programs)), None)
-            found = self._programs[key] = launched_in_turn(make())
+            found = self._programs[key] = Launch(make())
         return found
 
     def exchange(self, what: str, data: Any = None) -> list[Any]:

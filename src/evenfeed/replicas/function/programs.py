@@ -28,7 +28,7 @@ from evenfeed.replicas.function.staging import (
 from evenfeed.replicas.keras_variables.keras_handles import subject_of
 from evenfeed.replicas.keras_variables.loaded_keras import is_connected
 from evenfeed.replicas.key_orders import flattened
-from evenfeed.replicas.launch_turns import launched_in_turn
+from evenfeed.replicas.launch_turns import Launch, turns
 from evenfeed.replicas.mesh import Replicas, replicas_of
 from evenfeed.replicas.regrouping import leaves_of
 from evenfeed.replicas.run.avals import PlainArrays
@@ -61,6 +61,7 @@ class Program:
         writes: The variables that it assigns.
         result_specs: The specs of its results.
         replicas: The replicas on whose devices it runs; None to run where its arguments are.
+        waits: Whether it waits for Python code or other workers while it runs.
         started: The variables whose initial values it returns, if it creates variables.
         open_shapes: The variables of unknown shape that it was traced with, and what they held.
     """
@@ -109,6 +110,8 @@ class Program:
             self.consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self.uses) == len(tensors)
+        self.waits = self._is_uneven or self._calls_python or self._session is not None
+        self._in_turn = turns(self._run, waits=self.waits or not self.writes)
         self._holds = [(v.hold, self.replicas and not hasattr(v, "replicas")) for v in self.writes]
         slow = self._session or self._draws or self._shape_check
         self._is_quick = self._is_simple and not slow
@@ -209,8 +212,7 @@ class Program:
             return run_apart(program if in_python else partial(run_unbound, program))
         if self.replicas is None:
             return _on_device(jax.jit(program), self._device)
-        run = jax.jit(program, out_shardings=self.output_shardings())
-        return run_apart(launched_in_turn(run))
+        return Launch(run_apart(jax.jit(program, out_shardings=self.output_shardings())))
 
     def output_shardings(self, *, stacked: bool = False) -> list[Any] | None:
         """Return the shardings of the outputs: else XLA would choose one for values that belong to no replica."""
@@ -261,16 +263,16 @@ class Program:
         if self._is_simple:
             return self._unflatten(self._run(*self.placed(arrays)))
         given = [arrays[index] for index in self.uses]
-        if self.reads:
-            given += self._held()
-        placed = self.placed(given)
+        return self.result(self._in_turn(self._outputs_of, given))
+
+    def _outputs_of(self, given: list[Any]) -> list[Any]:
+        placed = self.placed(given + self._held() if self.reads else given)
         if reads.here.listeners:
             placed = self._as_read(placed)
         outputs = self._run(*self.consts, *placed)
         if self.writes:
             self.commit(outputs[len(self._computed) :])
-            outputs = outputs[: len(self._computed)]
-        return self.result(outputs)
+        return outputs[: len(self._computed)]
 
     def _check_recordable(self) -> None:
         """Raise if an open tape cannot follow the program, or would miss what it reads after an assignment."""

@@ -262,11 +262,12 @@ class DistributedVariable(ScopedVariable):
             return new
         own = self._eager_replica()
         assert own is not None
-        copies = self.copies
-        new = self._changed(how, unbound(copies[own]), value)
-        copies[own] = self.replicas.to_replica(new, own)
-        self._array = None
-        return unbound(copies[own])
+        with self._changing:
+            copies = self.copies
+            new = self._changed(how, unbound(copies[own]), value)
+            copies[own] = self.replicas.to_replica(new, own)
+            self._array = None
+            return unbound(copies[own])
 
     def _change_all(self, how: How, value: Any) -> Any:
         level = contexts.staging()

@@ -13,7 +13,7 @@ from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.called_python import needs_values
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
-from evenfeed.replicas.launch_turns import launched_in_turn
+from evenfeed.replicas.launch_turns import Launch, turns
 
 
 @final
@@ -49,7 +49,8 @@ class StepLoop:
         shardings = program.output_shardings(stacked=collects)
         self._shardings = shardings
         run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
-        self._run = run if program.replicas is None else run_apart(launched_in_turn(run))
+        self._run = run if program.replicas is None else Launch(run_apart(run))
+        self._in_turn = turns(self._run, waits=program.waits)
         self._numbers: dict[tuple[int, Any], Any] = {}
         self._pick: Any = None
 
@@ -71,6 +72,16 @@ class StepLoop:
             device: The device to run on, if arrays of the steps are on the host.
         """
         # Each line here adds to the cost of a run of steps (benchmarks/many_steps.py).
+        return self._in_turn(self._outputs_of, numbers, steps, carried, others, device)
+
+    def _outputs_of(
+        self,
+        numbers: Array,
+        steps: Sequence[Any],
+        carried: Sequence[Any],
+        others: Sequence[Any],
+        device: Any,
+    ) -> list[Any]:
         program, count = self.program, len(numbers)
         held = [variable.held for variable in self._unassigned]
         writes = [variable.held for variable in program.writes]
@@ -112,7 +123,7 @@ class StepLoop:
         if self._pick is None:
             shardings = self.program.output_shardings()
             pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
-            self._pick = launched_in_turn(pick if replicas is None else run_apart(pick))
+            self._pick = Launch(pick if replicas is None else run_apart(pick))
         with jax.transfer_guard_host_to_device("allow"):
             picked = self._pick(list(outputs), self._number(place))
         return self.program.result(list(picked))
