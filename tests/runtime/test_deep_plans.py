@@ -1,6 +1,7 @@
 """Plans of many steps, and of one step in many places."""
 
 import pickle
+from collections import Counter
 from functools import reduce
 
 import pytest
@@ -11,8 +12,11 @@ from evenfeed.dataset import plan_of
 from evenfeed.feeding.global_batch import global_batch_size
 from evenfeed.plan.node import rebuilt
 from evenfeed.plan.options import options_of
+from evenfeed.runtime.build import build
 from evenfeed.runtime.fingerprint import fingerprint, identity
 from evenfeed.runtime.functions.called_functions import called_in
+from evenfeed.runtime.positions.rows import Walk
+from evenfeed.runtime.run import Run
 
 Dataset = tf.data.Dataset
 MANY = 300
@@ -108,3 +112,27 @@ def test_whatever_lies_deep_in_a_plan_is_part_of_its_identity():
         return plan_of(reduce(lambda d, _: d.take(3), range(50), Dataset.from_tensor_slices(first)))
 
     assert identity(of([1, 2])) == identity(of([1, 2])) != identity(of([1, 3]))
+
+
+DEEP = {
+    "scan": lambda d: d.scan(0, lambda state, x: (state, x)),
+    "flat_map": lambda d: d.flat_map(Dataset.from_tensors),
+    "take_while": lambda d: d.take_while(lambda x: x >= 0),
+    "ignore_errors": lambda d: d.ignore_errors(),
+    "choose_from_datasets": lambda d: Dataset.choose_from_datasets([d], Dataset.range(1)),
+}
+
+
+@pytest.mark.parametrize("kind", DEEP)
+def test_a_read_asks_each_step_of_a_chain_for_its_position_a_few_times(kind, monkeypatch):
+    asked, state = [], Walk.state
+
+    def counted(self):
+        asked.append(self)
+        return state(self)
+
+    monkeypatch.setattr(Walk, "state", counted)
+    plan = plan_of(reduce(lambda d, _: DEEP[kind](d), range(40), Dataset.range(10)))
+    operator = build(plan, Run(plan))
+    assert operator.read(1) is not None
+    assert max(Counter(map(id, asked)).values()) < 10

@@ -35,6 +35,21 @@ def test_a_predicate_that_fails_passes_its_element():
     assert outcome(NUMBERS.take_while(lambda x: good(x) < 6)) == [0, 1, 2, ERROR, 4, 5]
 
 
+def test_take_while_looks_at_whole_blocks(monkeypatch):
+    monkeypatch.setattr(RowFunction, "one", None)
+    found = [int(x) for x in tf.data.Dataset.range(10**12).take_while(lambda x: x % 3000 < 2500)]
+    assert found == list(range(2500))
+
+
+def test_take_while_does_not_raise_errors_after_its_end():
+    table = np.arange(5)
+    end = 3
+    dataset = tf.data.Dataset.range(20).batch(1).unbatch()
+    assert outcome(dataset.take_while(lambda x: tf.gather(table, x) < end)) == [0, 1, 2]
+    wrong = dataset.skip(3).take_while(lambda x: tf.gather(table, x) < 9)
+    assert outcome(wrong)[:3] == [3, 4, ERROR]
+
+
 def test_an_element_that_fails_is_passed():
     assert outcome(failing(6, 1).filter(lambda x: x > 0)) == [ERROR, 2, 3, 4, 5]
     assert outcome(failing(8, 3).take_while(lambda x: x < 6)) == [0, 1, 2, ERROR, 4, 5]

@@ -112,6 +112,19 @@ def test_an_element_that_takes_very_long_is_read_alone(clock):
     assert set(lengths(Stretch(), 6, clock=clock, took=lambda count: 0.1 * count)) == {1}
 
 
+def test_elements_that_take_very_long_are_read_alone_but_for_a_few_trials(clock):
+    read = lengths(Stretch(), 500, clock=clock, took=lambda count: 0.1 * count)
+    assert set(read) == {1, 2}
+    assert read[:16] == [1] * 16
+    assert read.count(2) < 8
+    assert set(lengths(Stretch(), 500, clock=clock, took=lambda count: 0.6 * count)) == {1}
+
+
+def test_a_plan_that_takes_as_long_for_one_element_as_for_many_reads_many(clock):
+    read = lengths(Stretch(), 60, clock=clock, took=lambda count: 0.1 + 1e-6 * count)
+    assert max(read) > 10_000
+
+
 def test_a_compiled_function_is_called_with_as_many_as_it_takes_at_a_time(clock):
     def compiled_for_64(count):
         return 0.003 * -(-count // 64)

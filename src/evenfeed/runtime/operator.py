@@ -139,6 +139,9 @@ class PushbackReader:
         self._before: State = None
         self._used = 0
         self._error: Exception | None = None
+        # The position, if it was asked for since the last read. Otherwise each of n steps that read one another would ask
+        # all those below it, at every read.
+        self._position: list[Any] | None = None
 
     @property
     def is_used_up(self) -> bool:
@@ -160,7 +163,8 @@ class PushbackReader:
         return rows
 
     def _refill(self, most: int) -> None:
-        self._before = self.child.state()
+        self._before = self.child.state() if self._position is None else self._position[0]
+        self._position = None
         try:
             self._block = self.child.read(most)
         except Exception:
@@ -169,6 +173,7 @@ class PushbackReader:
         self._used = 0
 
     def _use(self, count: int) -> None:
+        self._position = None
         self._used += count
         self.number += count
 
@@ -193,13 +198,14 @@ class PushbackReader:
     def seek(self, count: int) -> None:
         """Move from the start to the position after `count` elements."""
         self.child.seek(count)
-        self._block, self._used, self._error = None, 0, None
+        self._block, self._used, self._error, self._position = None, 0, None, None
         self.number = count
 
     def state(self) -> State:
         """Return the position after the last element used."""
         if self.is_used_up:
-            return [self.child.state(), 0, self.number]
+            self._position = self._position or [self.child.state(), 0, self.number]
+            return self._position
         return self.rewound(0) or [self._before, self._used, self.number]
 
     def rewound(self, count: int) -> State | None:
@@ -212,10 +218,10 @@ class PushbackReader:
         """Restore a position that `state` returned."""
         before, used, number = state
         self.child.restore(before)
-        self._block, self._used, self._error = None, 0, None
+        self._block, self._used, self._error, self._position = None, 0, None, None
         for _ in read_full(self, used):
             pass
-        self.number = number
+        self.number, self._position = number, None
 
 
 @final

@@ -12,8 +12,11 @@ from evenfeed.runtime.provenance import Provenance
 # In seconds. Elements that are never used are wasted work, and the first element waits for the whole stretch, so no
 # stretch takes longer.
 _LONGEST_READ: Final = 0.002
-# In seconds. Now and then twice as many elements are tried, unless a read takes longer than this.
+# In seconds. Now and then twice as many elements are tried: seldom if a read takes longer than the first of these, because
+# only a few plans take as long for one element as for many; never if it takes longer than the second.
 _LONGEST_TRIAL: Final = 0.02
+_LONGEST_SLOW_TRIAL: Final = 0.5
+_SLOW_WAIT: Final = 16
 # The number of reads between two trials; it grows as long as trials do not pay.
 _SHORTEST_WAIT: Final = 4
 _LONGEST_WAIT: Final = 256
@@ -84,7 +87,7 @@ class Stretch:
         if count < before and each * _PAYS > each_before:
             self._least = before
         is_short = took <= _LONGEST_READ
-        if (is_short or count <= self._least) and took < _LONGEST_TRIAL and self._tries():
+        if (is_short or count <= self._least) and took < _LONGEST_SLOW_TRIAL and self._tries(took):
             return 2 * count
         return count if is_short else max(self._least, self._shorter(count, took))
 
@@ -99,10 +102,10 @@ class Stretch:
             return count // 2
         return min(count, proven)
 
-    def _tries(self) -> bool:
+    def _tries(self, took: float) -> bool:
         """Return True if it is time to try twice as many elements; doubles the wait until the next trial."""
         self._waited += 1
-        if self._waited <= self._wait:
+        if self._waited <= (self._wait if took < _LONGEST_TRIAL else max(self._wait, _SLOW_WAIT)):
             return False
         self._wait, self._waited = min(2 * self._wait + _SHORTEST_WAIT, _LONGEST_WAIT), 0
         return True

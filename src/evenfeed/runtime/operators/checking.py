@@ -71,10 +71,12 @@ class DropFailed(Operator):
         self._count = 0
         self._consecutive = 0
         self._is_logged = False
+        self._position: State = None  # if it was asked for since the last read
 
     def read(self, most: int) -> Block | None:
         while True:
-            before = self._child.state()
+            before = self._child.state() if self._position is None else self._position[-1]
+            self._position = None
             try:
                 block = self._child.read(most)
             except Exception as error:
@@ -111,10 +113,13 @@ class DropFailed(Operator):
             _logger.info("ignore_errors at %s skipped %d elements", self._node.origin, self._count)
 
     def state(self) -> State:
-        return [self._count, self._consecutive, self._child.state()]
+        if self._position is None:
+            self._position = [self._count, self._consecutive, self._child.state()]
+        return self._position
 
     def restore(self, state: State) -> None:
         self._count, self._consecutive, inner = state
+        self._position = None
         self._child.restore(inner)
 
     def children(self) -> tuple[Operator, ...]:

@@ -25,7 +25,7 @@ from evenfeed.runtime.functions.called_functions import draws_in_turn
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.functions.single_steps import SingleStep, single_step
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, PushbackReader, State
-from evenfeed.runtime.operators.filtering import KeepSome
+from evenfeed.runtime.operators.filtering import KeepSome, StopAtFalse
 from evenfeed.runtime.operators.parallel import keeps_order
 from evenfeed.runtime.operators.thread_map import MapInThreads, threads_of
 from evenfeed.runtime.positions.indexing import Indexed, Lookup, addresses, forward
@@ -281,46 +281,6 @@ def _filter_below(step: Step[Filter]) -> Step[Filter] | None:
 def _stop_at_false(step: Step[TakeWhile]) -> Operator:
     singly = step.run.may_restart and draws_in_turn(step.node.child)
     return StopAtFalse(step.child, step.function, singly=singly)
-
-
-@final
-class StopAtFalse(PushbackOperator):
-    """Ends before the first element for which a predicate is false."""
-
-    def __init__(self, child: Operator, predicate: RowFunction, *, singly: bool) -> None:
-        super().__init__(child)
-        self._predicate = predicate
-        self._singly = singly  # whether it is observable that elements after the end are read
-        self._ended = False
-
-    def read(self, most: int) -> Block | None:
-        block = None if self._ended else self._feed.read(1 if self._singly else most)
-        if block is None:
-            return None
-        for index in range(block.length):  # the predicate must not be called after the first False
-            if not self._holds(block, index):
-                return block.cut(0, index) if index else self.read(most)
-        return block
-
-    def _holds(self, block: Block, index: int) -> bool:
-        """Evaluate the predicate on one element; give back the rest if it is false or fails."""
-        rest = block.length - index
-        try:
-            holds = bool(self._predicate.one(block.row(index), self._feed.number - rest)[0])
-        except Exception as error:  # noqa: BLE001 - raised after the elements before it
-            self._feed.give_back_failed(rest, error)
-            return False
-        if not holds:
-            self._ended = True
-            self._feed.give_back(rest)
-        return holds
-
-    def state(self) -> State:
-        return [self._ended, super().state()]
-
-    def restore(self, state: State) -> None:
-        self._ended, inner = state
-        super().restore(inner)
 
 
 @runs(Scan)

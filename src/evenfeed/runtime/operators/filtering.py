@@ -1,4 +1,4 @@
-"""The operator of filters: several in a row run as one."""
+"""The operators of filters, several of which run as one, and of take_while."""
 
 from time import perf_counter
 from typing import Final, final
@@ -8,7 +8,7 @@ import numpy as np
 from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator
+from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, State
 from evenfeed.runtime.read_size import WideLook, is_free
 
 # If a smaller part of the elements is left, they are gathered before the next predicate.
@@ -85,6 +85,67 @@ class KeepSome(PushbackOperator):
                 answers = answers & _answers(predicate.rows(rows))
         some = np.flatnonzero(answers)
         return some if chosen is None else chosen[some]
+
+
+@final
+class StopAtFalse(PushbackOperator):
+    """Ends before the first element for which a predicate is false."""
+
+    def __init__(self, child: Operator, predicate: RowFunction, *, singly: bool) -> None:
+        super().__init__(child)
+        self._predicate = predicate
+        self._singly = singly  # whether it is observable that elements after the end are read
+        # Otherwise the predicate must not be called after the first False.
+        self._at_once = predicate.is_vectorised and predicate.is_pure
+        self._ended = False
+
+    def read(self, most: int) -> Block | None:
+        block = None if self._ended else self._feed.read(1 if self._singly else most)
+        if block is None:
+            return None
+        if self._at_once:
+            count = self._count(block)
+        else:
+            count = next(
+                (i for i in range(block.length) if not self._holds(block, i)), block.length
+            )
+        return block.cut(0, count) if count else self.read(most)
+
+    def _count(self, block: Block) -> int:
+        """Return how many elements come before the first that is rejected or fails; give back the others."""
+        failed: FailedRow | None = None
+        try:
+            done = self._predicate.rows(block, self._feed.number - block.length)
+        except FailedRow as error:
+            done, failed = error.before, error
+        answers = np.zeros(0, np.bool_) if done is None else _answers(done)
+        count = len(answers) if answers.all() else int(answers.argmin())
+        if count < len(answers):
+            self._ended = True
+            self._feed.give_back(block.length - count)
+        elif failed is not None:
+            self._feed.give_back_failed(block.length - failed.index, failed.error)
+        return count
+
+    def _holds(self, block: Block, index: int) -> bool:
+        """Evaluate the predicate on one element; give back the rest if it is false or fails."""
+        rest = block.length - index
+        try:
+            holds = bool(self._predicate.one(block.row(index), self._feed.number - rest)[0])
+        except Exception as error:  # noqa: BLE001 - raised after the elements before it
+            self._feed.give_back_failed(rest, error)
+            return False
+        if not holds:
+            self._ended = True
+            self._feed.give_back(rest)
+        return holds
+
+    def state(self) -> State:
+        return [self._ended, super().state()]
+
+    def restore(self, state: State) -> None:
+        self._ended, inner = state
+        super().restore(inner)
 
 
 def _answers(block: Block) -> Array:
