@@ -13,7 +13,7 @@ import numpy as np
 
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
-from evenfeed.tensors.creation import Tensor, convert_to_tensor
+from evenfeed.tensors.creation import Tensor, host_or_device
 from evenfeed.tensors.operands import converted_together
 
 
@@ -223,9 +223,11 @@ def assert_all_finite(x: object, message: str, name: str | None = None) -> Tenso
         >>> tf.debugging.assert_all_finite([1.0], "the loss").tolist()
         [1.0]
     """
-    if not np.isfinite(_known(x)).all():
-        _fail(f"A value is not finite: {_shown(_known(x))}.", message)
-    return convert_to_tensor(x)
+    tensor = host_or_device(x)
+    values = np.asarray(tensor)
+    if not np.isfinite(values).all():
+        _fail(f"A value is not finite: {_shown(values)}.", message)
+    return tensor
 
 
 def check_numerics(tensor: object, message: str, name: str | None = None) -> Tensor:
@@ -240,7 +242,7 @@ def check_numerics(tensor: object, message: str, name: str | None = None) -> Ten
 
 
 def _known(value: object) -> Any:
-    return np.asarray(convert_to_tensor(value))
+    return np.asarray(host_or_device(value))
 
 
 def _shown(values: Any) -> str:
