@@ -37,8 +37,9 @@ def check_images(shape: tuple[int, ...]) -> None:
 def check_batch(function: str, shape: tuple[int, ...]) -> None:
     """Raise unless a shape is that of a batch of images."""
     if len(shape) != 4:
-        raise ValueError(
-            f"{function} needs [batch, rows, columns, channels], but got shape {shape}."
+        raise InvalidArgumentError(
+            f"{function} needs [batch, rows, columns, channels], but got shape {shape}.",
+            fix="add a missing first axis with image[None].",
         )
 
 

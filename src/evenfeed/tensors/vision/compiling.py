@@ -11,7 +11,8 @@ from evenfeed.core.conversion import is_tensor
 from evenfeed.core.gradients.followed_values import followed
 from evenfeed.core.lazy_jax import jax
 from evenfeed.core.promotion import computed_tensor
-from evenfeed.core.traced.kernel_stages import RowKernel, have_fixed_shape, results_of
+from evenfeed.core.traced.kernel_stages import RowKernel, have_fixed_shape, stands_for_part
+from evenfeed.images.bound_kernels import applied_beside_constants
 
 
 def by_kernel(kernel: RowKernel, *images: Any) -> Any:
@@ -23,8 +24,8 @@ def by_kernel(kernel: RowKernel, *images: Any) -> Any:
     if not all(is_tensor(image) and image.dtype == dtypes.float32 for image in images):
         return None
     if have_fixed_shape(*images):
-        found = results_of(kernel, *images)
-        return None if found is None else found[0]
+        known = all(isinstance(image, np.ndarray) or stands_for_part(image) for image in images)
+        return applied_beside_constants(kernel, *images) if known else None
     if all(isinstance(image, np.ndarray) and followed(image) is None for image in images):
         return computed_tensor(kernel.one(*map(np.asarray, images)))
     return None

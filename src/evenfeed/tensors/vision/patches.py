@@ -9,14 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array
+from evenfeed.core.conversion import Array, is_tensor
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.images.glimpses import Glimpse, Places
 from evenfeed.tensors.arrays.picking import gather
 from evenfeed.tensors.creation import Tensor, convert_to_tensor, static_shape
 from evenfeed.tensors.operands import COMPUTABLE, REALS, apply
 from evenfeed.tensors.randomness import normal, uniform
-from evenfeed.tensors.vision.compiling import compiled
+from evenfeed.tensors.vision.compiling import by_kernel, compiled
 
 _METHODS: Final = ("bilinear", "nearest")
 _NOISES: Final = ("uniform", "gaussian", "zero")
@@ -142,7 +143,14 @@ def extract_glimpse(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         )
     window = _size(size, "size")
 
-    cut = compiled(_glimpses, window, bool(centered), bool(normalized))
+    places = Places(window, bool(centered), bool(normalized))
+    batch = convert_to_tensor(input, dtypes.float32)
+    starts = offsets if is_tensor(offsets) else np.array(offsets, np.float32)
+    if noise == "zero" and batch.ndim == 4:
+        found = by_kernel(Glimpse(places), batch, starts)
+        if found is not None:
+            return found
+    cut = compiled(_glimpses, places)
 
     def formula(images: Any, offsets: Any) -> Any:
         found, inside = cut(images, offsets)
@@ -151,7 +159,7 @@ def extract_glimpse(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     return apply(
         "extract_glimpse",
         formula,
-        convert_to_tensor(input, dtypes.float32),
+        batch,
         convert_to_tensor(offsets, dtypes.float32),
     )
 
@@ -212,23 +220,12 @@ def _crops(  # noqa: PLR0913, PLR0917 - the settings, then the arrays
     return jax.lax.map(crop, (rows, columns, which))
 
 
-def _glimpses(
-    window: tuple[int, int], centered: bool, normalized: bool, images: Any, offsets: Any
-) -> tuple[Any, Any]:
+def _glimpses(places: Places, images: Any, offsets: Any) -> tuple[Any, Any]:
     """Return the windows, and which of their pixels lie inside the image."""
     _check_rank("extract_glimpse", images)
-    if offsets.shape != (images.shape[0], 2):
-        raise ValueError("offsets must be a row and a column for each image.")
-    lengths = np.array(images.shape[1:3], np.float32)
-    if centered and normalized:
-        starts = (offsets * lengths + lengths - np.array(window, np.float32)) / 2
-    elif centered:
-        starts = offsets + lengths / 2
-    else:
-        starts = offsets * lengths if normalized else offsets
-    starts = jnp.trunc(starts).astype(dtypes.int32)
-    rows = (starts[:, :1] + np.arange(window[0]))[:, :, None]
-    columns = (starts[:, 1:] + np.arange(window[1]))[:, None, :]
+    starts = jnp.trunc(places.first_pixels(images.shape, offsets)).astype(dtypes.int32)
+    rows = (starts[:, :1] + np.arange(places.window[0]))[:, :, None]
+    columns = (starts[:, 1:] + np.arange(places.window[1]))[:, None, :]
     found = images[
         np.arange(images.shape[0])[:, None, None],
         jnp.clip(rows, 0, images.shape[1] - 1),
