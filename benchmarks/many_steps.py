@@ -5,6 +5,7 @@
 
 import argparse
 import sys
+from itertools import product
 from statistics import median
 
 from run import PEERS, machine, run, write
@@ -18,6 +19,7 @@ RAW, SCAN, ALONE, LOOP, MANY = (
     "run_steps",
 )
 THEIRS = "TensorFlow, tf.range"
+COUNTS = 1, 2, 4
 
 Figures = dict[str, float]
 
@@ -27,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round without TensorFlow")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=6.0)
+    parser.add_argument("--seconds", type=float, default=2.0)
     asked = parser.parse_args()
     if asked.quick:
         print(table(measured(1, 0.01, ("jax",))))
@@ -45,16 +47,16 @@ def measured(rounds: int, seconds: float, variants: tuple[str, ...]) -> Figures:
     """Run every variant, in turns, and return the medians of its figures."""
     found: dict[str, list[float]] = {}
     for _ in range(rounds):
-        for variant in variants:
-            for name, figure in run("many_steps", variant, seconds).items():
+        for count, variant in product(COUNTS, variants):
+            for name, figure in run("many_steps", variant, seconds, str(count)).items():
                 found.setdefault(name, []).append(figure)
     return {name: median(each) for name, each in found.items()}
 
 
 def rows(figures: Figures) -> list[tuple[str, str]]:
     """Return each model with each number of replicas."""
-    found = (name.rpartition("|")[0] for name in figures)
-    return [(row.split("|")[0], row.split("|")[1]) for row in dict.fromkeys(found)]
+    models = dict.fromkeys(name.split("|")[0] for name in figures)
+    return [(model, str(count)) for model, count in product(models, COUNTS)]
 
 
 def table(figures: Figures) -> str:

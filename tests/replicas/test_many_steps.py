@@ -358,6 +358,7 @@ def test_each_replica_prints_a_text_without_tensors_at_each_step(strategy, loop,
 
     data = tf.data.Dataset.from_tensor_slices(DATA).batch(4)
     train(iter(strategy.experimental_distribute_dataset(data)))
+    jax.effects_barrier()
     prints = capfd.readouterr().err.splitlines()
     assert prints == [f"shape [{FEATURES + 1}]"] * 3 * strategy.num_replicas_in_sync
 
