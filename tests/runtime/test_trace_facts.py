@@ -5,6 +5,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.runtime.functions.trace_facts import work_of
 
 W = np.ones((32, 16), np.float32)
+TABLE = jnp.ones((10_000, 8))
 
 
 def turn(_, x):
@@ -27,6 +28,15 @@ def turn(_, x):
 def test_the_work_is_the_numbers_that_are_computed(function, work):
     found = work_of(jax.make_jaxpr(function)(np.ones(32, np.float32)).jaxpr)
     assert work <= found <= work + 32  # plus some for the loop counter
+
+
+@pytest.mark.parametrize(
+    "pick",
+    [lambda x: TABLE[x[0].astype(int)], lambda x: jax.lax.dynamic_slice(TABLE, (3, 0), (2, 8))],
+)
+def test_picking_rows_of_a_table_does_not_read_all_of_it(pick):
+    found = work_of(jax.make_jaxpr(pick)(np.ones(32, np.float32)).jaxpr)
+    assert found < 1000
 
 
 def test_a_loop_without_a_known_end_is_long():

@@ -127,6 +127,8 @@ _TRANSCENDENTAL: Final = frozenset(
     }
 )
 _OF_TRANSCENDENTAL: Final = 8
+# They read as many numbers of their first argument as they return.
+_PICKING: Final = frozenset({"dynamic_slice", "gather"})
 # A comparison in a sort.
 _OF_COMPARISON: Final = 4
 
@@ -151,7 +153,8 @@ def _work(equation: Any) -> int:
     if inner:
         return inner * _iterations(equation)
     results = sum(map(_size, equation.outvars))
-    return max(results * _work_per_output(equation), *map(_size, equation.invars), 1)
+    read = equation.invars[equation.primitive.name in _PICKING :]
+    return max(results * _work_per_output(equation), *map(_size, read), 1)
 
 
 def _iterations(equation: Any) -> int:
