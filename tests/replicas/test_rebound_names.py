@@ -1,5 +1,6 @@
 """Many steps in one compiled program see names that were bound to other objects since the last call."""
 
+import numpy as np
 import pytest
 
 import evenfeed as tf
@@ -75,3 +76,34 @@ def test_steps_read_the_python_values_of_now_and_are_traced_again_only_for_them(
         found += [float(x[0]) for x in strategy.run_steps(step, iterator, steps=3)]
     assert found == [0, 1, 2, 3, 4, 5, 12, 14, 16, 18, 20, 22]
     assert held.traces == 2
+
+
+RATES = np.ones(3, np.float32)
+
+
+@pytest.mark.parametrize("place", ["a global", "an attribute", "an entry", "a closure"])
+def test_steps_read_what_is_in_a_numpy_array_now(place):
+    held = Holder(rates=np.ones(3, np.float32), listed=[np.ones(3, np.float32)], traces=0)
+    closed = np.ones(3, np.float32)
+    arrays = {
+        "a global": (lambda: RATES, RATES),
+        "an attribute": (lambda: held.rates, held.rates),
+        "an entry": (lambda: held.listed[0], held.listed[0]),
+        "a closure": (lambda: closed, closed),
+    }
+    read, array = arrays[place]
+    array[:] = 1
+
+    def step(x):
+        held.traces += 1
+        return x * read()[1]
+
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    data = tf.data.Dataset.from_tensor_slices(np.ones(8, np.float32)).batch(1)
+    iterator = iter(strategy.experimental_distribute_dataset(data))
+    found = []
+    for rate in (1, 1, 5, 5):
+        array[1] = rate
+        found += [float(x[0]) for x in strategy.run_steps(step, iterator, steps=2)]
+    assert found == [1, 1, 1, 1, 5, 5, 5, 5]
+    assert held.traces <= 2

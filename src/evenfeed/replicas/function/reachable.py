@@ -19,7 +19,7 @@ from evenfeed.core.captures import names_used
 from evenfeed.core.lazy import dis
 from evenfeed.replicas.function.closures import NotComparable, is_array, opened
 from evenfeed.replicas.function.function import Function, Method
-from evenfeed.replicas.function.loops.guarded_calls import MISSING, VALUES
+from evenfeed.replicas.function.loops.guarded_calls import MISSING, VALUES, with_contents
 from evenfeed.replicas.function.loops.guarded_objects import LIBRARIES
 from evenfeed.replicas.function.staging import Unstaged
 
@@ -113,7 +113,7 @@ class _Walk:
     def _note(self, read: Callable[[], Any], value: Any, name: str = "") -> None:
         if len(self._found) >= _MOST_PLACES:
             raise Unstaged(f"it refers to more than {_MOST_PLACES} Python objects")
-        self._found.append((read, value, name))
+        self._found.append((read, with_contents(value), name))
         self._pending.append((value, False))
 
     def _note_entries(self, space: dict[str, Any], names: Iterable[str]) -> None:

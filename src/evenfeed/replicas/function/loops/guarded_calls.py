@@ -6,9 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from types import BuiltinMethodType, FunctionType, MethodType
-from typing import Any, Final, cast
+from typing import Any, Final, cast, final
+
+import numpy as np
 
 from evenfeed.core.captures import bound_values, names_used
+from evenfeed.core.conversion import Array
 from evenfeed.replicas.function.loops.guarded_objects import (
     checked,
     entered,
@@ -28,6 +31,8 @@ ITEM: Final = "_evenfeed_item"
 CHECK: Final = "_evenfeed_check"
 ENTER: Final = "_evenfeed_enter"
 MISSING: Final = object()
+
+_MOST_COMPARED: Final = 1 << 16  # bytes: takes microseconds
 
 _BUILTINS: Final = tuple(
     getattr(builtins, name)
@@ -101,7 +106,40 @@ def are_unchanged(found: "Sequence[tuple[Callable[[], Any], Any]]") -> bool:
         return False
 
 
+@final
+class Contents:
+    """A NumPy array, and what was in it.
+
+    Args:
+        array: The array.
+    """
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+        self._kind = array.shape, array.dtype
+        self._bytes = array.tobytes()
+
+    def are_in(self, now: Any) -> bool:
+        """Return True if it is the same array, and nobody has changed it in place."""
+        return (
+            now is self._array
+            and (now.shape, now.dtype) == self._kind
+            and now.tobytes() == self._bytes
+        )
+
+
+def with_contents(value: Any) -> Any:
+    """Return what to compare later with a value: for a small NumPy array, what is in it."""
+    if isinstance(value, np.ndarray):
+        array = cast("Array", value)
+        if array.nbytes <= _MOST_COMPARED and array.dtype != object:
+            return Contents(array)
+    return value
+
+
 def _is_same(now: Any, before: Any) -> bool:
+    if isinstance(before, Contents):
+        return before.are_in(now)
     return now is before or (
         type(now) is type(before) and isinstance(now, VALUES) and now == before
     )
