@@ -326,3 +326,50 @@ def test_a_concrete_function_of_nnx_objects_is_refused():
     model, _ = made()
     with pytest.raises(ValueError, match="nnx objects"):
         tf.function(lambda model, x: model(x)).get_concrete_function(model, ROWS)
+
+
+def weights(model):
+    return model.linear.kernel[...], model.linear.bias[...]
+
+
+@pytest.mark.parametrize("way", ["loop", "run_steps"])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_many_steps_train_the_objects_that_a_step_closes_over(way, replicas):
+    strategy = mirrored(replicas)
+    model, optimizer = made()
+    expected_model, expected_optimizer = made()
+    data = tf.data.Dataset.from_tensor_slices((ROWS, TARGETS)).batch(4).repeat(3)
+    batches = strategy.experimental_distribute_dataset(data)
+
+    def closing(batch):
+        return step(model, optimizer, *batch)
+
+    @tf.function
+    def train(iterator):
+        for _ in tf.range(6):
+            strategy.run(closing, args=(next(iterator),))
+
+    def many():
+        if way == "loop":
+            train(iter(batches))
+        else:
+            strategy.run_steps(closing, iter(batches), 6)
+
+    with pytest.warns(UserWarning, match="changes nnx objects that it closes over"):
+        many()
+    for batch in batches:
+        strategy.run(step, args=(expected_model, expected_optimizer, *batch))
+    assert int(model.calls[...]) == 6
+    for found, expected in zip(weights(model), weights(expected_model), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_many_steps_that_only_call_a_model_run_in_one_program(recwarn):
+    strategy = mirrored(2)
+    model = nnx.Linear(3, 1, rngs=nnx.Rngs(0))
+    data = tf.data.Dataset.from_tensor_slices(ROWS).batch(4)
+    iterator = iter(strategy.experimental_distribute_dataset(data))
+    results = strategy.run_steps(model, iterator, 2)
+    found = [part for each in results for part in strategy.experimental_local_results(each)]
+    np.testing.assert_allclose(np.concatenate(found), model(ROWS), rtol=1e-5)
+    assert not recwarn

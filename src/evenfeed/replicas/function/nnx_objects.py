@@ -83,6 +83,18 @@ class NnxObjects:
         place = self._places.get(id(value))
         return value if place is None else _hole(place)
 
+    def check_kept(self, before: Sequence[Any]) -> None:
+        """Raise Unstaged if they have other arrays or another structure than when `arrays` returned `before`."""
+        after = self.arrays()
+        pairs = zip(before, after, strict=False)
+        is_same = len(before) == len(after) and all(new is old for old, new in pairs)
+        if not is_same or _nnx().graphdef(self._objects) != self.split[0]:
+            raise Unstaged(CLOSES_OVER)
+
+    def arrays(self) -> list[Any]:
+        """Return their arrays as they are now."""
+        return jax_tree.tree_leaves(_nnx().split(self._objects)[1])
+
     def without(self, value: Any) -> Any:
         """Return a tree with holes instead of the objects."""
         return _replaced(value, self.hole_for)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import FunctionType, MethodType
 from typing import Any, Final, final
 from weakref import WeakKeyDictionary
@@ -25,6 +26,7 @@ from evenfeed.replicas.function.compiler import Compiler
 from evenfeed.replicas.function.function import Function
 from evenfeed.replicas.function.loops import guarded_calls
 from evenfeed.replicas.function.loops.step_loops import StepLoop
+from evenfeed.replicas.function.nnx_objects import is_nnx_object, nnx_objects_in
 from evenfeed.replicas.function.open_variables import are_held
 from evenfeed.replicas.function.outputs import is_tensor_leaf
 from evenfeed.replicas.function.plain_python import mode
@@ -125,7 +127,11 @@ class Body:
             values = self.carried_tree.unflatten(carried)
             function = replaced(self.template, arrays)
             guarded_calls.note_captured(function)
+            objects = nnx_objects_in((), partial(closed_over, function, is_nnx_object))
+            before = [] if objects is None else objects.arrays()
             following, others = function(number, *values)
+            if objects is not None:  # changes would be lost
+                objects.check_kept(before)
             if not _tracing.was_read:
                 raise Unstaged("it reads no element", expected=True)
             _refuse_closures(jax_tree.tree_leaves(others))

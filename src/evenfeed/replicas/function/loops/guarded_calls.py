@@ -130,11 +130,10 @@ class Contents:
 
 def with_contents(value: Any) -> Any:
     """Return what to compare later with a value: for a small NumPy array, what is in it."""
-    if isinstance(value, np.ndarray):
-        array = cast("Array", value)
-        if array.nbytes <= _MOST_COMPARED and array.dtype != object:
-            return Contents(array)
-    return value
+    array: Any = value
+    is_array = isinstance(value, np.ndarray)
+    is_small = is_array and array.nbytes <= _MOST_COMPARED and array.dtype != object
+    return Contents(array) if is_small else array
 
 
 def _is_same(now: Any, before: Any) -> bool:
