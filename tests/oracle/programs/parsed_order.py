@@ -80,3 +80,35 @@ def ragged(tf, ask):
             lambda: list(dataset.batch(2).map(lambda x: tf.io.parse_example(x, plain)))
         ),
     }
+
+
+def kinds(tf, ask):
+    """Two features of any two kinds, with either key first."""
+    read = {"one": tf.io.parse_single_example, "batch": tf.io.parse_example}
+    example = tf.train.Example().SerializeToString()
+    ragged = tf.io.RaggedFeature
+    of_kind = {
+        "fixed": tf.io.FixedLenFeature([], tf.int64, default_value=0),
+        "sequence": tf.io.FixedLenSequenceFeature([], tf.float32, allow_missing=True),
+        "varying": tf.io.VarLenFeature(tf.int64),
+        "sparse": tf.io.SparseFeature("i", "v", tf.int64, 5),
+        "sparse of its own": tf.io.SparseFeature("i", "y", tf.int64, 5),
+        "ragged": ragged(tf.int64),
+        "ragged of another": ragged(tf.int64, "q"),
+        "rows": ragged(tf.int64, "y", [ragged.RowLengths("l")]),
+        "rows of another": ragged(tf.int64, "q", [ragged.RowLengths("l")]),
+    }
+
+    def keys_of(parse, features):
+        return list(parse(example if parse is read["one"] else [example], features))
+
+    return {
+        f"{first} and {second}, {other}, {label}": ask(
+            keys_of, parse, {"y": of_kind[first], other: of_kind[second]}
+        )
+        for first in of_kind
+        for second in of_kind
+        if first != second and "of its own" not in second and second != "rows"
+        for other in ("a", "z")
+        for label, parse in read.items()
+    }

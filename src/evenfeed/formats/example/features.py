@@ -250,7 +250,7 @@ Wanted: TypeAlias = Fixed | Varying | Sequenced | Ragged | Placed
 
 
 def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
-    """Return the checked features of a dict: sparse features first and ragged ones last, each kind sorted by key."""
+    """Return the checked features of a dict: sparse features, dense ones, ragged ones, the others; each by key."""
     if not isinstance(features, Mapping) or not features:
         actual = "empty" if features == {} else shortened(cast("object", features))
         raise ValueError(
@@ -266,9 +266,17 @@ def wanted_of(features: Any, name: str = "features") -> tuple[Wanted, ...]:
 
 
 def _place(wanted: Wanted) -> int:
-    if isinstance(wanted, Varying):
-        return 0
-    return 2 if isinstance(wanted, Ragged | Placed) else 1
+    """Return where a feature stands: what TensorFlow makes of several features comes last, unless it has their key."""
+    match wanted:
+        case Varying():
+            return 0
+        case Placed():
+            parts = (wanted.values, *wanted.places)
+            return 0 if wanted.key in {part.key for part in parts} else 3
+        case Ragged():
+            return 2 if wanted.key == wanted.values.key else 3
+        case _:
+            return 1
 
 
 def _wanted(key: str, feature: Any) -> Wanted:
