@@ -273,6 +273,22 @@ def test_on_one_replica_the_rules_are_the_same():
     assert float(strategy.run(lambda: none.value() * 1.0)) == 4.0
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_copies_without_a_common_value_can_be_assigned_outside_run(strategy, compiled):
+    v = created(strategy, 4.0, NONE, synchronization=ON_READ)
+
+    def change():
+        v.assign(6.0, read_value=False)
+        v.assign_add(3.0, read_value=False)
+        v.assign_sub(1.0, read_value=False)
+
+    (tf.function(change) if compiled else change)()
+    assert {float(copy) for copy in v.values} == {8.0}
+    with pytest.raises(ValueError, match=r"Could not convert from .* VariableAggregation\.NONE"):
+        v.assign(1.0)
+    assert {float(copy) for copy in v.values} == {8.0}
+
+
 @in_both_ways
 @pytest.mark.parametrize("value", [5.0, 5, True, 1j, [5.0, 0.0], (0.0, 5.0)], ids=str)
 def test_a_python_number_has_no_sum_over_the_replicas(strategy, run, value):

@@ -120,3 +120,25 @@ def test_a_function_gets_plain_values_of_another_one():
         return {"a": 5}[name()]
 
     assert outer().numpy() == 5
+
+
+def test_a_later_assignment_does_not_change_what_a_function_returned():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def add(_text):
+        v.assign_add(1.0)
+        return v, {"a": [v]}
+
+    @tf.function
+    def outer(text):
+        inner = add(text)
+        v.assign_add(10.0)
+        return inner
+
+    once, twice = add(tf.constant("a")), outer(tf.constant("a"))
+    v.assign(0.0)
+    for (first, others), expected in ((once, 2.0), (twice, 3.0)):
+        assert isinstance(first, tf.Tensor)
+        assert not isinstance(first, tf.Variable)
+        assert [first.numpy(), others["a"][0].numpy()] == [expected] * 2

@@ -10,6 +10,7 @@ from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function.loops.loop_source import with_compiled_loops
 from evenfeed.replicas.function.staging import Unstaged
+from evenfeed.replicas.variables.variable import Variable
 from evenfeed.tensors.control.scopes import name_scope
 from evenfeed.tensors.creation import convert_to_tensor
 
@@ -99,19 +100,27 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
     finally:
         contexts.here.driving = outer
     is_outermost = outer is None and contexts.replica_context() is None
-    return _as_tensors(result) if is_outermost else result
+    return _converted(result, _tensor if is_outermost else _value)
 
 
-def _as_tensors(result: Any) -> Any:
-    """Convert Python and NumPy values in a result to tensors, as a compiled function does."""
+def _converted(result: Any, convert: Callable[[Any], Any]) -> Any:
+    """Convert the values in a result."""
     leaves = flatten(result, NEST)
-    tensors = [_tensor(leaf) for leaf in leaves]
+    tensors = [convert(leaf) for leaf in leaves]
     if all(leaf is tensor for leaf, tensor in zip(leaves, tensors, strict=True)):
         return result
     return pack(result, tensors, NEST)
 
 
+def _value(leaf: Any) -> Any:
+    """Return the value of a variable: a later assignment must not change what a function returned."""
+    return leaf.value() if isinstance(leaf, Variable) else leaf
+
+
 def _tensor(leaf: Any) -> Any:
+    """Convert a variable, a Python value or a NumPy value to a tensor, as a compiled function does."""
+    if isinstance(leaf, Variable):
+        return leaf.value()
     if type(leaf) in _PLAIN:
         return convert_to_tensor(leaf)
     return leaf if isinstance(leaf, HostTensor) else host_tensor(leaf)

@@ -50,6 +50,11 @@ class ScopedVariable(Variable):
         level = self._own_frame()
         return level is not None and (level.context is not None or level.updating is not None)
 
+    def _assigned(self, how: How, value: Any, read_value: bool) -> Any:
+        if read_value and not self._is_inside():
+            check_readable(self)
+        return super()._assigned(how, value, read_value)
+
     def _check_strategy(self) -> None:
         level = contexts.frame()
         if level is not None and level.replicas is not self.home and not level.strategy.is_default:
@@ -147,7 +152,6 @@ def check_readable(variable: Any) -> None:
 
 def check_assignable(variable: Any, *, adds: bool) -> None:
     """Check that the variable can be assigned across replicas."""
-    check_readable(variable)
     if adds and is_on_read(variable) and variable.aggregation is VariableAggregation.SUM:
         raise ValueError(
             described(
