@@ -384,17 +384,3 @@ def test_a_replica_cannot_set_an_output_of_tensorflow_1(strategy):
     iterator = iter(Training(strategy).dataset)
     with pytest.raises(ValueError, match="fix: return it from the function that is passed to run"):
         strategy.extended.experimental_run_steps_on_iterator(step, iterator, 3)
-
-
-def test_elements_of_a_dataset_function_run_in_one_program(strategy):
-    data = tf.data.Dataset.range(24, output_type=tf.int32).batch(2)
-    for given in (data, data.unbatch()):
-        dataset = strategy.distribute_datasets_from_function(lambda _, given=given: given)
-        one, many = iter(dataset), iter(dataset)
-        wanted = [parts(strategy, next(one)) for _ in range(5)]
-        results = strategy.run_steps(lambda x: x, many, steps=5)
-        assert [parts(strategy, x) for x in results] == wanted
-        again = iter(dataset)
-        again.set_state(many.get_state())
-        rest = [parts(strategy, next(one)) for _ in range(1)]
-        assert [parts(strategy, next(each)) for each in (many, again)] == rest * 2

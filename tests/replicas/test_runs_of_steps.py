@@ -64,3 +64,17 @@ def test_steps_of_one_program_draw_the_numbers_of_single_steps(strategy):
     assert found[:4] == wanted[:4]
     # The last step is short: a program of its own, in which only an operation with a seed of its own continues.
     assert [one[0] for one in found[4]] == [one[0] for one in wanted[4]]
+
+
+def test_elements_of_a_dataset_function_run_in_one_program(strategy):
+    data = tf.data.Dataset.range(24, output_type=tf.int32).batch(2)
+    for given in (data, data.unbatch()):
+        dataset = strategy.distribute_datasets_from_function(lambda _, given=given: given)
+        one, many = iter(dataset), iter(dataset)
+        wanted = [parts(strategy, next(one)) for _ in range(5)]
+        results = strategy.run_steps(lambda x: x, many, steps=5)
+        np.testing.assert_equal([parts(strategy, x) for x in results], wanted)
+        again = iter(dataset)
+        again.set_state(many.get_state())
+        rest = [parts(strategy, next(one)) for _ in range(1)]
+        np.testing.assert_equal([parts(strategy, next(each)) for each in (many, again)], rest * 2)

@@ -45,11 +45,12 @@ def lengths(stretch, reads, width=1, clock=None, took=lambda count: 0.0):
     return [stretch.read(read, 1).length for _ in range(reads)]
 
 
-def test_stretches_grow_up_to_a_megabyte():
+def test_stretches_grow_up_to_a_megabyte_or_four_rows_of_up_to_four():
     assert lengths(Stretch(), 6) == [1, 2, 4, 8, 16, 32]
     assert max(lengths(Stretch(), 30)) == 1 << 17
-    assert max(lengths(Stretch(), 30, width=1 << 16)) == 2
-    assert max(lengths(Stretch(), 5, width=1 << 18)) == 1
+    assert max(lengths(Stretch(), 30, width=1 << 16)) == 4
+    assert max(lengths(Stretch(), 30, width=1 << 18)) == 2
+    assert max(lengths(Stretch(), 5, width=1 << 19)) == 1
 
 
 def test_a_stretch_is_a_multiple_of_what_is_asked_for():
