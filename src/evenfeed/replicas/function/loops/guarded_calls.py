@@ -107,7 +107,7 @@ def are_unchanged(found: "Sequence[tuple[Callable[[], Any], Any]]") -> bool:
 
 
 @final
-class Contents:
+class HeldBytes:
     """A NumPy array, and what was in it.
 
     Args:
@@ -133,11 +133,11 @@ def with_contents(value: Any) -> Any:
     array: Any = value
     is_array = isinstance(value, np.ndarray)
     is_small = is_array and array.nbytes <= _MOST_COMPARED and array.dtype != object
-    return Contents(array) if is_small else array
+    return HeldBytes(array) if is_small else array
 
 
 def _is_same(now: Any, before: Any) -> bool:
-    if isinstance(before, Contents):
+    if isinstance(before, HeldBytes):
         return before.are_in(now)
     return now is before or (
         type(now) is type(before) and isinstance(now, VALUES) and now == before
