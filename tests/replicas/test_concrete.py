@@ -124,3 +124,24 @@ def test_one_kind_of_arguments_has_one_concrete_function():
     assert f.get_concrete_function(tf.TensorSpec([2])) is first
     assert f.get_concrete_function(tf.constant([1.0, 2.0])) is first
     assert f.get_concrete_function(tf.TensorSpec([3])) is not first
+
+
+def test_arguments_may_be_given_by_name_beside_constants():
+    @tf.function
+    def add(x, y=(1, 2)):
+        return x["a"] + x["b"], y[0] + y[1]
+
+    tensors = {"a": tf.constant(1000), "b": tf.constant(200)}
+    for last in ((tf.constant(30), 4), (50, 3)):
+        program = add.get_concrete_function(tensors, last)
+        expected = [1200, int(last[0]) + last[1]]
+        for found in (
+            program(tensors, last),
+            program(tensors, y=last),
+            program(y=last, x=tensors),
+        ):
+            assert [int(part) for part in found] == expected
+    program = add.get_concrete_function(tensors)
+    assert [int(part) for part in program(x=tensors)] == [1200, 3]
+    with pytest.raises(TypeError, match="was traced with 1, but got 7"):
+        program(x=tensors, y=(7, 2))

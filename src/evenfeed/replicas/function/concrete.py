@@ -169,6 +169,7 @@ class ConcreteFunction:
             None if is_tensor_leaf(leaf) else leaf for leaf in jax_tree.tree_leaves(arguments)
         ]
         self._arguments = specs_of(arguments)
+        self._parameters = parameters
         self._names = [] if parameters is None else parameters.names
 
     @property
@@ -209,6 +210,9 @@ class ConcreteFunction:
             kwargs: The keyword arguments.
         """
         leaves, tree = jax_tree.tree_flatten((args, kwargs))
+        if tree != self._tree and self._parameters is not None:
+            ordered, its_tree = jax_tree.tree_flatten(self._parameters.in_order(args, kwargs))
+            leaves, tree = (ordered, its_tree) if its_tree == self._tree else (leaves, tree)
         if tree == self._tree:
             leaves = self._without_constants(leaves)
         if len(leaves) != len(self._program.inputs):
