@@ -271,8 +271,8 @@ def _numpy(self: Any) -> Any:
 
 
 def _get_shape(self: Any) -> TensorShape:
-    """Return the shape, with TensorFlow's methods."""
-    return TensorShape(self.shape)
+    """Return the shape, with TensorFlow's methods. Symbols of `jax.export` are unknown lengths."""
+    return TensorShape([n if isinstance(n, int) else None for n in self.shape])
 
 
 def _read_value(self: Any) -> Any:

@@ -15,6 +15,7 @@ from evenfeed.core.structure import DATA, flatten, map_structure
 from evenfeed.core.tensor_types import HostTensor, HostText, TextTensor, host_tensor
 from evenfeed.keras_training import keras_private
 from evenfeed.keras_training.host_layers import IN_HOST_LAYER, LAYERS
+from evenfeed.keras_training.unknown_lengths import measuring
 
 #: Whether the model that trains or predicts now takes text.
 TAKES_TEXT: Final[ContextVar[bool]] = ContextVar("TAKES_TEXT", default=False)
@@ -125,4 +126,8 @@ def with_text(arrays: Any) -> Any:
 
 def install_text_inputs() -> None:
     """Let models take text."""
-    keras_private.allow_text(converting, reshaping, distributing, accepting, specifying)
+    keras_private.allow_text(converting, reshaping, distributing, accepting, _specifying_all)
+
+
+def _specifying_all(own: Callable[..., Any]) -> Callable[..., Any]:
+    return specifying(measuring(own))
