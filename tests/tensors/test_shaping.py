@@ -249,3 +249,28 @@ def test_a_tape_records_what_is_joined():
         y = tf.concat([x, x * x], 0)
         total = tf.reduce_sum(y * y) + tf.reduce_sum(tf.stack([x, x]))
     assert tape.gradient(total, x).tolist() == [8.0, 38.0]
+
+
+@pytest.mark.parametrize(
+    ("joined", "shape"),
+    [
+        (lambda x: tf.stack([tf.shape(x)[1], tf.shape(x)[0]]), [3, 4]),
+        (lambda x: tf.stack([-1, tf.shape(x)[1] // 3, 3]), [4, 1, 3]),
+        (lambda x: tf.concat([tf.shape(x)[:1], [3, 1]], 0), [4, 3, 1]),
+        (lambda x: tf.concat([[-1], tf.shape(x)[1:]], axis=0), [4, 3]),
+        (lambda x: tf.concat([tf.shape(x), (1,), tf.shape(x)[:0]], 0), [4, 3, 1]),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_joined_lengths_are_a_shape_in_a_compiled_function(joined, shape):
+    found = tf.function(lambda x: tf.reshape(x, joined(x)))(tf.ones((4, 3)))
+    assert found.shape == tuple(shape)
+    rows = tf.data.Dataset.from_tensors(np.ones((4, 3))).map(lambda x: tf.reshape(x, joined(x)))
+    assert rows.element_spec.shape.as_list() == shape
+
+
+def test_joined_lengths_of_different_shapes_are_an_error_in_a_compiled_function():
+    with pytest.raises(ValueError, match="shape"):
+        tf.function(lambda x: tf.stack([tf.shape(x), tf.shape(x)[:1]]))(tf.ones((4, 3)))
+    with pytest.raises(ValueError, match=r"axis|dimension"):
+        tf.function(lambda x: tf.concat([tf.shape(x), [1]], 1))(tf.ones((4, 3)))

@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from evenfeed.tensors.device_arrays import (
     stays_on_host,
 )
 from evenfeed.tensors.ragged_dispatch import for_ragged
+
+# The types of what `shape` returns in a trace, and of its entries.
+_LENGTHS: Final = (np.ndarray, np.int32)
 
 
 def shape(
@@ -117,6 +120,10 @@ def stack(values: object, axis: object = 0, name: str | None = None) -> Tensor:
     """
     if not _is_several(values):
         return _restacked(convert_to_tensor(values), axis)
+    lengths = _traced_lengths(values)
+    if lengths:
+        _check_one_shape(lengths)
+        return np.stack(lengths, _new_axis(axis, lengths[0].ndim + 1))
     parts = _host_arrays(values) or convert_together(values)
     if not parts:
         return convert_to_tensor([])
@@ -139,6 +146,11 @@ def concat(values: object, axis: object, name: str | None = None) -> Tensor:
         [1, 2, 3]
     """
     several = values if _is_several(values) else [values]
+    lengths = _traced_lengths(several)
+    if lengths and len(lengths) > 1 and lengths[0].ndim:
+        place = _known_axis(axis)
+        _check_joinable(lengths, place)
+        return np.concatenate(lengths, place)
     parts = _host_arrays(several) or convert_together(several)
     place = _known_axis(axis)
     if not parts:
@@ -163,6 +175,34 @@ def _host_arrays(values: Sequence[object]) -> list[Any]:
     found = [value.view(np.ndarray) for value in values if isinstance(value, HostTensor)]
     is_all = len(found) == len(values) > 1 and len({array.dtype for array in found}) == 1
     return found if is_all and stays_on_host() else []
+
+
+def _traced_lengths(values: Sequence[object]) -> list[Any]:
+    """Return lengths in a trace: what `shape` gave, and Python ints. Nothing if some are other tensors.
+
+    They stay in NumPy, so that the result can be the shape of other tensors.
+    """
+    if not (is_tracing() and any(type(value) in _LENGTHS for value in values)):
+        return []
+    if not all(type(value) in _LENGTHS or _is_ints(value) for value in values):
+        return []
+    found = [
+        np.asarray(value) if type(value) in _LENGTHS else np.array(value, np.int32)
+        for value in values
+    ]
+    are_lengths = {array.dtype for array in found} == {dtypes.int32}
+    return found if are_lengths and max(array.ndim for array in found) < 2 else []
+
+
+def _is_ints(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        parts = cast("Sequence[object]", value)
+        return all(type(part) is np.int32 or _is_int32(part) for part in parts)
+    return _is_int32(value)
+
+
+def _is_int32(value: object) -> bool:
+    return type(value) is int and -(2**31) <= value < 2**31
 
 
 def _is_text(tensor: Tensor) -> bool:
