@@ -23,6 +23,33 @@ def test_a_tensor_has_no_place_beyond_its_end(key):
         tf.data.Dataset.from_tensors(np.zeros([2, 3, 4])).map(lambda x: tf.abs(x)[key])
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.array, tf.constant])
+def test_an_array_of_one_integer_is_a_known_index(kind):
+    x = tf.reshape(tf.range(6), [2, 3])
+    assert x[kind(-1)].tolist() == [3, 4, 5]
+    assert x[0, kind(2)].tolist() == 2
+    assert tf.Variable(x)[..., kind(0)].tolist() == [0, 3]
+    for key in (kind(2), kind(-3), (0, kind(3)), (..., kind(3)), (kind(1), kind(-4))):
+        with pytest.raises(InvalidArgumentError, match="must be between"):
+            x[key]
+        with pytest.raises(InvalidArgumentError, match="must be between"):
+            tf.Variable(x)[key]
+
+
+def test_a_map_that_runs_per_element_checks_the_indices_of_its_elements():
+    table = tf.constant([10, 11, 12])
+    rows = iter(tf.data.Dataset.range(4).map(lambda i: table[i], vectorize=False))
+    assert [int(next(rows)) for _ in range(3)] == [10, 11, 12]
+    with pytest.raises(InvalidArgumentError, match="The index 3 must be between -3 and 2"):
+        next(rows)
+
+
+def test_an_index_that_a_program_computes_stays_in_the_program():
+    found = tf.function(lambda x, i: x[i + 1])(tf.range(4), tf.constant(1))
+    assert int(found) == 2
+    assert jax.jit(lambda x, i: x[0, i])(jnp.ones((1, 3)), 2) == 1
+
+
 @pytest.mark.parametrize(
     "key",
     [

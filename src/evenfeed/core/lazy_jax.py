@@ -73,7 +73,7 @@ def let_arrays_meet_lists() -> None:
 def _checking_indices(own: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     @functools.wraps(own)
     def operator(self: Any, key: Any) -> Any:
-        if type(key) in _KEYS_OF_INTEGERS:
+        if type(key) in _KEYS_OF_INTEGERS or getattr(key, "shape", None) == ():
             check_key(key, self.shape)
         return own(self, key)
 

@@ -1,5 +1,6 @@
 """Checks indices that Python knows. JAX would clamp them, and return another row."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from types import EllipsisType
 from typing import Any, cast
@@ -35,15 +36,32 @@ def _check_each(keys: Iterable[Any], lengths: Sequence[int], shape: tuple[int, .
         length = next(left, None)
         if length is None or not _is_plain(each):
             return
-        if isinstance(each, _INTEGERS) and not -length <= each < length:
+        index = None if isinstance(each, slice) else int(each)
+        if index is not None and not -length <= index < length:
             raise InvalidArgumentError(
-                f"The index {each} must be between {-length} and {length - 1} for the shape {tuple(shape)}.",
+                f"The index {index} must be between {-length} and {length - 1} for the shape {tuple(shape)}.",
                 fix="count from 0, or from the end with -1.",
             )
 
 
 def _is_plain(each: Any) -> bool:
-    """Return True if a part of a key takes one axis: an integer or a slice. A bool adds an axis, as in NumPy."""
+    """Return True if a part of a key takes one axis: a known integer or a slice. A bool adds an axis, as in NumPy."""
     if isinstance(each, bool | EllipsisType):
         return False
-    return isinstance(each, (slice, *_INTEGERS))
+    return isinstance(each, (slice, *_INTEGERS)) or _is_single_integer(each)
+
+
+def _is_single_integer(each: Any) -> bool:
+    """Return True if a part of a key is an array of one integer, on the host or on devices of this process."""
+    if getattr(each, "shape", None) != () or each.dtype.kind not in "iu":
+        return False
+    return isinstance(each, np.ndarray) or _is_on_devices(each)
+
+
+def _is_on_devices(each: Any) -> bool:
+    jax: Any = sys.modules["jax"]
+    return (
+        isinstance(each, jax.Array)
+        and not isinstance(each, jax.core.Tracer)
+        and each.is_fully_addressable
+    )
