@@ -81,7 +81,7 @@ def test_images_at_once_are_those_one_by_one(kernel, kind):
 
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("kind", IMAGES)
-@pytest.mark.parametrize("kernel", RANDOM, ids=str)
+@pytest.mark.parametrize("kernel", RANDOM, ids=lambda kernel: kernel.kind)
 def test_random_images_at_once_are_those_one_by_one(kernel, kind):
     check(kernel, IMAGES[kind], WORDS)
     check(kernel, list(IMAGES[kind]), WORDS)
