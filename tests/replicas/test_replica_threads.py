@@ -378,6 +378,18 @@ def test_steps_of_several_threads_lose_no_assignment(compiled, synchronization, 
     assert float(total.numpy()) == 200 * added
 
 
+def test_steps_of_several_threads_that_draw_lose_no_assignment():
+    strategy = mirrored(2)
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    def add(x):
+        total.assign_add(x + 0.0 * tf.random.uniform([]))
+
+    _called_by_threads(tf.function(lambda x: strategy.run(add, args=(x,))))
+    assert float(total.numpy()) == 400
+
+
 def test_functions_of_several_threads_lose_no_assignment():
     total = tf.Variable(0.0)
 

@@ -8,6 +8,10 @@ from evenfeed.core.lazy_jax import jax
 from evenfeed.replicas.run.varying import equations_in
 
 
+def ignored(_: Any) -> None:
+    """Do nothing: a program that calls it with an argument runs other calls on all devices."""
+
+
 def calls_python(jaxpr: Any) -> bool:
     """Return True if a program calls Python functions that may raise. Random draws never do."""
     return any(True for _ in _called(jaxpr, "debug_callback", "io_callback", "pure_callback"))
@@ -19,7 +23,7 @@ def needs_values(jaxpr: Any) -> bool:
 
 
 def _called(jaxpr: Any, *primitives: str) -> Iterator[Any]:
-    """Yield the equations that call Python functions, except for our own ones, which draw random numbers."""
+    """Yield the equations that call Python functions, except our own, which draw random numbers."""
     for equation in (each for one in jaxpr.eqns for each in equations_in(one)):
         if equation.primitive.name in primitives and not _is_own(equation.params["callback"]):
             yield equation
@@ -27,9 +31,19 @@ def _called(jaxpr: Any, *primitives: str) -> Iterator[Any]:
 
 def _is_own(callback: Any) -> bool:
     function = getattr(callback, "callback_func", callback)
+    if _holds_ignored(function):
+        return True
     if isinstance(function, partial):
         function = cast("partial[Any]", function).func
     return str(getattr(function, "__module__", "")).startswith("evenfeed.")
+
+
+def _holds_ignored(function: Any) -> bool:
+    """Return True if `jax.debug.callback` wraps `ignored` in this function."""
+    try:
+        return any(x.cell_contents is ignored for x in getattr(function, "__closure__", None) or ())
+    except ValueError:  # a variable of the user's has no value yet
+        return False
 
 
 def wait_for_calls(arrays: Sequence[Any]) -> None:

@@ -8,6 +8,7 @@ from evenfeed.core.lazy_jax import jax, jax_extend_core, jnp
 from evenfeed.replicas import contexts
 from evenfeed.replicas.collectives.collective import Collective
 from evenfeed.replicas.collectives.device_programs import unfolded
+from evenfeed.replicas.function.called_python import ignored
 from evenfeed.replicas.function.closures import spread_arrays, with_swapped
 from evenfeed.replicas.function.left_tracers import call_traced
 from evenfeed.replicas.function.modified_arguments import GivenArguments
@@ -199,13 +200,13 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
         own = tensors - found.carried
         differ[:own] = [True] * own
 
-    calls_python = _calls_python(jaxpr, replicas) and not replicas.has_inner_axes
+    has_effects = _has_effects(jaxpr, replicas) and not replicas.has_inner_axes
 
     def local(constants: list[Any], mark: Any, *own: Any) -> tuple[list[Any], list[Any]]:
-        if calls_python:
+        if has_effects:
             # XLA runs calls without arguments on the first device only, or refuses them in a loop, unless the program
             # also has one whose argument comes from outside.
-            jax.debug.callback(_ignored, mark)
+            jax.debug.callback(ignored, mark)
         every: list[Any] = [0] * len(jaxpr.invars)
         for place, (index, value) in enumerate(zip(needed, own, strict=True)):
             every[index] = value[0] if place < len(lifted) and lifted[place] else value
@@ -223,7 +224,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
             [replicas.spec if d else spec() for d in differ[:tensors]],
             [spec() if v.is_shared else replicas.spec for v in written],
         ),
-    )(consts, jnp.zeros(()) if calls_python else None, *given)
+    )(consts, jnp.zeros(()) if has_effects else None, *given)
     for variable, stack in zip(written, stacks, strict=True):
         outer.write(variable, stack)
     return found.filled(
@@ -234,11 +235,7 @@ def _add(  # noqa: PLR0913, PLR0917 - the two sides of one program
     )
 
 
-def _ignored(_: Any) -> None:
-    pass
-
-
-def _calls_python(jaxpr: Any, replicas: Replicas) -> bool:
+def _has_effects(jaxpr: Any, replicas: Replicas) -> bool:
     # JAX also counts as an effect that it uses the axes of the replicas, as every collective does.
     return any(getattr(effect, "name", None) not in replicas.axes for effect in jaxpr.effects)
 
