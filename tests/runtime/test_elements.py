@@ -44,6 +44,7 @@ def test_reads_grow_no_further_than_the_budget(monkeypatch):
 def test_an_element_larger_than_the_budget_is_read_alone(monkeypatch):
     monkeypatch.setattr(operator, "_BLOCK_BYTES", 10)
     monkeypatch.setattr(operator, "_COLUMN_BYTES", 10)
+    monkeypatch.setattr(operator, "_LARGE_BYTES", 10)
     assert reads(monkeypatch, Batch(Range(0, 1000), 4), 3) == [1, 1, 1]
 
 

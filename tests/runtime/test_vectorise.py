@@ -117,7 +117,7 @@ def test_a_function_without_indices_is_not_checked():
 
 def test_a_fixed_index_is_known_from_the_trace():
     rows = [Row((4,), np.dtype("int32"))]
-    assert traced(calling(lambda x: x[np.array(5)]), rows).fixed_index
+    assert traced(calling(lambda x: x[np.array([5, 0])]), rows).fixed_index
     assert not traced(calling(lambda x: x[3]), rows).fixed_index
 
 
