@@ -12,6 +12,7 @@ from evenfeed.core.captures import (
     bound_values,
     captured_values,
     constant_key,
+    live,
     named_by,
     names_used,
     own_attributes,
@@ -243,3 +244,41 @@ def test_a_function_that_assigns_or_calls_python_later_sees_variables_as_they_ar
     step = 20
     assert (calling(), looking()) == (20, 20)
     assert with_values_of_now(storing) is storing
+
+
+def test_what_python_calls_later_is_the_function_that_sees_variables_as_they_are():
+    step = 1
+
+    def called(x):
+        return x + step
+
+    calling = with_values_of_now(lambda x: (live(called)(x), called(x)))
+    step = 10
+    assert calling(0) == (10, 1)
+    assert live(called) is called
+    assert live(print) is print
+
+
+def test_variables_beside_a_later_call_keep_their_values():
+    tf = SimpleNamespace(py_function=lambda function: function())
+    step, scale = 1, 2
+    calling = with_values_of_now(lambda: (tf.py_function(lambda: step), scale))
+    step, scale = 10, 20
+    assert calling() == (10, 2)
+
+
+def test_local_functions_that_capture_each_other_are_copied_once():
+    step = 1
+
+    def first(x):
+        return x + step
+
+    def either(f, g):
+        return lambda x: g(x) if f is g else f(x)
+
+    made = [first, first]
+    for _ in range(40):
+        made.append(either(*made[-2:]))
+    kept = with_values_of_now(made[-1])
+    step = 10
+    assert kept(0) == 1

@@ -6,12 +6,13 @@ This is the only module that looks into `__closure__` and `__globals__`.
 import builtins
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dis import get_instructions
 from functools import lru_cache, partial
 from operator import is_
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast, final
+from weakref import WeakKeyDictionary
 
 # Stands for the value of a variable that has none yet.
 EMPTY: Final = object()
@@ -22,6 +23,9 @@ _DEFINITIONS: Final = (FunctionType, MethodType, BuiltinFunctionType, ModuleType
 _ASSIGNING: Final = frozenset({"DELETE_DEREF", "STORE_DEREF"})
 _ASSIGNING_GLOBALS: Final = frozenset({"DELETE_GLOBAL", "STORE_GLOBAL"})
 _READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
+
+# The functions from which those that keep values were made.
+_live: Final[WeakKeyDictionary[FunctionType, FunctionType]] = WeakKeyDictionary()
 
 
 def bound_values(function: FunctionType) -> list[Any]:
@@ -53,7 +57,7 @@ _LOOKING: Final = frozenset({"eval", "exec", "globals", "locals", "vars"})
 
 
 def with_values_of_now(
-    function: Callable[..., Any], within: tuple[object, ...] = ()
+    function: Callable[..., Any], kept: dict[int, Callable[..., Any]] | None = None
 ) -> Callable[..., Any]:
     """Return a function that keeps the values which its variables have now, as a TensorFlow graph does.
 
@@ -63,15 +67,31 @@ def with_values_of_now(
 
     Args:
         function: The function.
-        within: The functions that capture it.
+        kept: What was made of the functions that capture it, and of others that they capture, by identity.
     """
-    if type(function) is not FunctionType or function in within or _is_of_module(function):
+    if type(function) is not FunctionType or _is_of_module(function):
         return function
+    kept = {} if kept is None else kept
+    if id(function) not in kept:
+        kept[id(function)] = function  # for functions that capture themselves
+        kept[id(function)] = _with_values_of_now(function, kept)
+    return kept[id(function)]
+
+
+def live(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that sees the values of its own time."""
+    return _live.get(function, function) if type(function) is FunctionType else function
+
+
+def _with_values_of_now(
+    function: FunctionType, kept: dict[int, Callable[..., Any]]
+) -> Callable[..., Any]:
     code = function.__code__
-    if not (_CALLED_LATER | _LOOKING).isdisjoint(names_used(code)):
+    if not _LOOKING.isdisjoint(_names_in(code, _READING)):
         return function
-    cells = tuple(_cells_of_now(function, (*within, function)))
-    names = _globals_of_now(function)
+    calls_later = not _CALLED_LATER.isdisjoint(names_used(code))
+    cells = tuple(_cells_of_now(function, kept, _read_by(code) if calls_later else None))
+    names = function.__globals__ if calls_later else _globals_of_now(function)
     if names is function.__globals__ and all(map(is_, cells, function.__closure__ or ())):
         return function
     made = FunctionType(code, names, function.__name__, function.__defaults__, cells)
@@ -79,6 +99,7 @@ def with_values_of_now(
     made.__qualname__ = function.__qualname__
     made.__module__, made.__doc__ = function.__module__, function.__doc__
     vars(made).update(vars(function))
+    _live[made] = function
     return made
 
 
@@ -87,13 +108,25 @@ def _is_of_module(function: FunctionType) -> bool:
     return getattr(module, function.__qualname__, None) is function
 
 
-def _cells_of_now(function: FunctionType, within: tuple[object, ...]) -> Iterator[CellType]:
+def _cells_of_now(
+    function: FunctionType, kept: dict[int, Callable[..., Any]], names: Collection[str] | None
+) -> Iterator[CellType]:
+    """Yield the cells of a function, of which those with these names, or all, have a value of their own."""
     assigned = _names_in(function.__code__, _ASSIGNING)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         value = _content(cell)
-        kept = with_values_of_now(value, within)
-        is_same = kept is value and (value is EMPTY or isinstance(value, _DEFINITIONS))
-        yield cell if is_same or name in assigned else CellType(kept)
+        if name in assigned or (names is not None and name not in names):
+            yield cell
+            continue
+        own = with_values_of_now(value, kept)
+        is_same = own is value and (value is EMPTY or isinstance(value, _DEFINITIONS))
+        yield cell if is_same else CellType(own)
+
+
+def _read_by(code: CodeType) -> frozenset[str]:
+    """Return the captured variables that a function itself reads, and not its inner functions alone."""
+    found = (step for step in get_instructions(code) if step.opname == "LOAD_DEREF")
+    return frozenset(step.argval for step in found)
 
 
 def _globals_of_now(function: FunctionType) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from evenfeed.core import dtypes, promised_shapes, side_effects
 from evenfeed.core.batchable_specs import BatchableSpec
 from evenfeed.core.block import as_array
+from evenfeed.core.captures import live
 from evenfeed.core.conversion import Array, is_tensor, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
@@ -127,7 +128,7 @@ def _called(
                 fix="pass inp=[...], the list of its inputs; inp=[] for a function without arguments.",
             )
         )
-    return _run(kind, func, inp, declared)
+    return _run(kind, live(func), inp, declared)
 
 
 def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declared: Any) -> Any:
@@ -143,7 +144,7 @@ def _run(kind: _Kind, func: Callable[..., Any], inputs: Iterable[object], declar
 def _decorated(kind: _Kind, func: Callable[..., Any], declared: Any) -> Callable[..., Any]:
     @functools.wraps(func)
     def call(*inputs: object) -> Any:
-        return _run(kind, func, inputs, declared)
+        return _run(kind, live(func), inputs, declared)
 
     return call
 

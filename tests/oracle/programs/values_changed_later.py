@@ -13,11 +13,18 @@ def _stepped(x):
     return x + STEP
 
 
+def _called(tf, function, x):
+    return tf.numpy_function(function, [x], np.int64)
+
+
 def variables_that_change_later(tf, ask):
     """Pass functions that use variables, and assign other values before the datasets are read."""
     global STEP  # noqa: PLW0603 - what changes
     range_, from_tensors = tf.data.Dataset.range, tf.data.Dataset.from_tensors
-    step, scale, table, held = 1, 2.0, [1], np.array([1.0])
+    step, scale, table, held, factor = 1, 2.0, [1], np.array([1.0]), 2
+
+    def called(x):
+        return x + step
 
     made = {
         "map": range_(3).map(lambda x: x + step),
@@ -41,9 +48,13 @@ def variables_that_change_later(tf, ask):
         "py_function": range_(3).map(
             lambda x: tf.py_function(lambda y: y + step, [x], tf.int64)
         ),
+        "numpy_function, by a helper": range_(3).map(lambda x: _called(tf, called, x)),
+        "numpy_function, and a factor": range_(3).map(
+            lambda x: tf.numpy_function(lambda y: y + step, [x], np.int64) * factor
+        ),
         "text": from_tensors("a").map(lambda s: tf.strings.join([s, str(step)])),
     }  # fmt: skip
-    step, scale, table[0], held[0], STEP = 3, 0.0, 100, 100.0, 100
+    step, scale, table[0], held[0], STEP, factor = 3, 0.0, 100, 100.0, 100, 100
     found = {label: ask(lambda one=one: _lists(one)) for label, one in made.items()}
     STEP = 1
     return found
