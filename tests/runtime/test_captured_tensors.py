@@ -80,6 +80,33 @@ def test_functions_that_need_the_value_still_get_it(make):
         assert numbers(mapped(make, held, 3)) == expected
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda held: lambda x: tf.pow(x, held),
+        lambda held: lambda x: x**held,
+        lambda held: lambda x: tf.math.bincount(held[None], minlength=4, maxlength=4) + x,
+        lambda held: lambda x: (x, 1 if held.__class__ is np.ndarray else 2),
+    ],
+)
+def test_functions_that_check_values_check_those_of_each_function(make):
+    for number in range(1, 6):
+        held = np.array(number)
+        expected = [tf.nest.map_structure(int_or_list, x) for x in one_by_one(make(held))]
+        assert [tf.nest.map_structure(int_or_list, x) for x in mapped(make, held, 3)] == expected
+    if "pow" in make(1).__code__.co_names:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            numbers(mapped(make, np.array(-1), 3))
+
+
+def one_by_one(function):
+    return tf.data.Dataset.range(3).map(function, vectorize=False)
+
+
+def int_or_list(value):
+    return np.asarray(value).tolist()
+
+
 def test_a_later_write_to_a_captured_array_changes_nothing():
     for number in range(6):
         held = np.array([number])

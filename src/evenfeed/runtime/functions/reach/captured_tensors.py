@@ -5,7 +5,8 @@ function for each `x`. Tracing one takes as long as calling it for hundreds of e
 """
 
 from collections.abc import Hashable, Sequence
-from types import CodeType, FunctionType
+from dis import get_instructions
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,8 +17,16 @@ from evenfeed.core.conversion import Array
 # Larger tensors are not copied for each function.
 _MOST_BYTES: Final = 1 << 10
 
-# They may tell a tensor from what stands for it in a trace.
-_REVEALING: Final = frozenset({"isinstance"})
+# These compute the same with a tensor and with what stands for it in a trace. Others may look at its values, and raise.
+_ALIKE: Final = frozenset(
+    {"abs", "add", "cast", "divide", "identity", "maximum", "minimum", "multiply", "negative"}
+    | {"reduce_max", "reduce_min", "reduce_sum", "sign", "square", "subtract", "sum", "truediv"}
+    | {"equal", "greater", "greater_equal", "less", "less_equal", "not_equal", "where"}
+    | {"logical_and", "logical_not", "logical_or", "logical_xor", "math", "numpy"}
+    | {"bool", "dtype", "float16", "float32", "float64", "int16", "int32", "int64", "int8"}
+    | {"uint16", "uint32", "uint64", "uint8"}
+)
+_OPERATORS_ALIKE: Final = frozenset("+-*/&|^")
 
 
 def key_without_values(function: object) -> Hashable | None:
@@ -28,7 +37,7 @@ def key_without_values(function: object) -> Hashable | None:
     if type(function) is not FunctionType or not tensors_of(function):
         return None
     code = function.__code__
-    if _catches(code) or not _REVEALING.isdisjoint(names_used(code)):
+    if _catches(code) or not _is_alike(function):
         return None
     return constant_key(function, _kind_of)
 
@@ -58,6 +67,26 @@ def _is_tensor(value: Any) -> bool:
         return False
     array = cast("Array", value)
     return array.dtype.kind in "biuf" and array.nbytes <= _MOST_BYTES
+
+
+def _is_alike(function: FunctionType) -> bool:
+    """Return True if a function uses the values of tensors only in ways that a trace shows."""
+    names = function.__globals__
+    used = (name for name in names_used(function.__code__) if not _is_module(names.get(name)))
+    return _ALIKE.issuperset(used) and _OPERATORS_ALIKE.issuperset(_operators(function.__code__))
+
+
+def _is_module(value: object) -> bool:
+    return isinstance(value, ModuleType)
+
+
+def _operators(code: CodeType) -> set[str]:
+    """Return the operators between two values in a function and its inner functions, without the = of +=."""
+    own = {
+        step.argrepr.rstrip("=") for step in get_instructions(code) if step.opname == "BINARY_OP"
+    }
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return own.union(*map(_operators, inner))
 
 
 def _catches(code: CodeType) -> bool:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
+from threading import RLock
 from typing import Any, Final, cast, final
 from weakref import WeakValueDictionary
 
@@ -51,6 +52,7 @@ _MOST_UNTRACEABLE: Final = 256
 # or None if their tensors cannot be arguments.
 _open: Final[OrderedDict[Hashable, Finding | int | None]] = OrderedDict()
 _MOST_OPEN: Final = 64
+_open_lock: Final = RLock()
 # Two functions alone do not pay for one more trace.
 _WORTH_OPENING: Final = 3
 
@@ -105,10 +107,11 @@ def share(key: Hashable | None, found: Finding) -> None:
 
 def open_finding(key: Hashable | None, asked: TraceArguments) -> Finding | None:
     """Return what is known about functions that differ only in the tensors which they capture; None if nothing is."""
-    known = None if key is None else _open.get(key)
-    if not isinstance(known, Finding):
-        return None
-    _open.move_to_end(key)
+    with _open_lock:
+        known = None if key is None else _open.get(key)
+        if not isinstance(known, Finding):
+            return None
+        _open.move_to_end(key)
     calling = Calling(asked.function, asked.input_spec, spread=asked.spread)
     kernels = replace(known.kernels, tensors=tensors_of(asked.function))
     return replace(known, calling=calling, kernels=kernels, effects=Effects())
@@ -116,11 +119,12 @@ def open_finding(key: Hashable | None, asked: TraceArguments) -> Finding | None:
 
 def is_worth_opening(key: Hashable | None) -> bool:
     """Return True if so many functions had this key that their tensors should become arguments. Counts one more."""
-    known = None if key is None else _open.get(key, 0)
-    if not isinstance(known, int):
-        return False
-    _keep(key, known + 1)
-    return known + 1 >= _WORTH_OPENING
+    with _open_lock:
+        known = None if key is None else _open.get(key, 0)
+        if not isinstance(known, int):
+            return False
+        _keep(key, known + 1)
+        return known + 1 >= _WORTH_OPENING
 
 
 def share_open(key: Hashable | None, found: Finding | None, like: Finding) -> None:
@@ -142,7 +146,8 @@ def _is_exact(found: Finding) -> bool:
 
 
 def _keep(key: Hashable | None, value: Finding | int | None) -> None:
-    _open[key] = value
-    _open.move_to_end(key)
-    if len(_open) > _MOST_OPEN:
-        _open.popitem(last=False)
+    with _open_lock:
+        _open[key] = value
+        _open.move_to_end(key)
+        if len(_open) > _MOST_OPEN:
+            _open.popitem(last=False)
