@@ -51,6 +51,11 @@ def runs(starts: Positions, lengths: Positions, step: int = 1) -> Positions:
     return np.repeat(starts, lengths) + within * step
 
 
+def is_small(rows: Block) -> bool:
+    """Return True if four times as many rows may be read at once."""
+    return 4 * rows.length <= MOST_ROWS and 4 * rows.nbytes <= _MOST_BYTES
+
+
 def check_size(lengths: Positions, rows: Block | None = None) -> None:
     """Raise TooManyRows if datasets of these lengths have too many elements, or too large ones."""
     total = int(lengths.sum())

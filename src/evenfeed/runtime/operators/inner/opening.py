@@ -23,7 +23,12 @@ from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.combining import ReadTogether
 from evenfeed.runtime.operators.elementwise import CountElements
 from evenfeed.runtime.operators.files import ReadFiles
-from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable, TooManyRows
+from evenfeed.runtime.operators.inner.expanded import (
+    Expanded,
+    NotExpandable,
+    TooManyRows,
+    is_small,
+)
 from evenfeed.runtime.operators.inner.expanding import Expander, read_whole
 from evenfeed.runtime.operators.ordering import TakeSome
 from evenfeed.runtime.operators.windows import CutWindows
@@ -37,7 +42,7 @@ _MOST_ELEMENTS: Final = 1 << 12
 
 # If the template fails for so many elements in a row, the datasets of this pass are opened one by one.
 _MOST_FAILURES: Final = 4
-# If reading so many datasets at once fails, a part of them is tried.
+# If reading several datasets at once fails, this fraction of them is tried.
 _FEWER: Final = 8
 
 # They pass on what they read, with other parts beside it.
@@ -243,7 +248,7 @@ class OpensAtOnce:
             except Exception as error:  # noqa: BLE001 - opened one by one, it fails again at the bad one
                 self._feed.give_back(block.length)
                 self._ask = max(1, block.length // _FEWER)
-                if isinstance(error, TooManyRows):
+                if isinstance(error, TooManyRows) and block.length > 1:
                     self._most = max(1, block.length // 2)
                 if block.length > 1:
                     continue
@@ -308,6 +313,9 @@ class OpensAtOnce:
         first = int(lengths[0])
         self._each = first if (lengths == first).all() else None
         each = max(1, rows.nbytes) // count
+        if count >= self._most and is_small(rows):
+            # One large dataset, for which fewer were read together, says little about those behind it.
+            self._most = min(2 * self._most, _MOST_ELEMENTS)
         self._ask = max(1, min(2 * count, _BYTES // max(1, each), self._most))
 
 
