@@ -110,6 +110,7 @@ class Run:
         self._version: int | None = None
         self._kept = KeptPasses(plan, around and around._kept, opened=not below)
         self._lasting: dict[int, Closable] = {}
+        self._replaced: list[Closable] = []
 
     @property
     def version(self) -> int | None:
@@ -271,16 +272,23 @@ class Run:
         for (function, place), drawn in other._draws.items():
             self._draws[function, self.place + place] = drawn
 
-    def lasting(self, node: Node, make: "Callable[[], Lasting]") -> "Lasting":
-        """Return an object that a node keeps for the whole pass, over all rounds; created on first use."""
+    def lasting(
+        self,
+        node: Node,
+        make: "Callable[[], Lasting]",
+        fits: "Callable[[Lasting], bool]" = lambda _: True,
+    ) -> "Lasting":
+        """Return an object that a node keeps for the whole pass, over all rounds; created when none fits."""
         kept = self._lasting.get(id(node))
-        if kept is None:
+        if kept is None or not fits(cast("Lasting", kept)):
+            if kept is not None:
+                self._replaced.append(kept)  # what was read ahead may still use it
             kept = self._lasting[id(node)] = make()
         return cast("Lasting", kept)
 
     def close(self) -> None:
         """Close the objects kept for the whole pass."""
-        for kept in self._lasting.values():
+        for kept in (*self._lasting.values(), *self._replaced):
             kept.close()
 
     def state(self) -> Any:

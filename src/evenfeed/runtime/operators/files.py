@@ -28,9 +28,10 @@ def _file_rows(lookup: Lookup[Files]) -> Indexed:
     counts = node.counted()
     if counts is None:
         raise Uncounted(node)
-    rows = lookup.run.lasting(node, lambda: FileRows(node.files, counts, node.spec))
-    if not rows.has(counts):  # files were written again since the last round
-        rows = FileRows(node.files, counts, node.spec)
+    # The files may be written again between two rounds.
+    rows = lookup.run.lasting(
+        node, lambda: FileRows(node.files, counts, node.spec), lambda kept: kept.has(counts)
+    )
     return (rows, InTurn(counts)) if node.in_turn else forward(rows)
 
 

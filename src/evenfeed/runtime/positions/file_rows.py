@@ -43,10 +43,11 @@ class FileRows(Rows):
         self._small = SmallParts(len(files))
         self._partly: dict[frozenset[int], FileRows | None] = {}
         self._lock = RLock()
+        self._identities = _identities(files)
 
     def has(self, counts: Sequence[int]) -> bool:
-        """Return True if the files have these numbers of rows."""
-        return list(self._counts) == list(counts)
+        """Return True if the files have these numbers of rows, and were not written again since."""
+        return list(self._counts) == list(counts) and self._identities == _identities(self._files)
 
     def close(self) -> None:
         """Close all files."""
@@ -214,6 +215,10 @@ def _read_of(spec: Any, parts: Collection[int]) -> PartsRead | None:
 
 def _has_shape(spec: Any) -> bool:
     return isinstance(spec, TensorSpec) and spec.shape.is_fully_defined()
+
+
+def _identities(files: Sequence[DataFile]) -> list[str]:
+    return [file.identity for file in files]
 
 
 def _damaged(error: Exception, file: DataFile, lost: int = 1) -> FailedRow:
