@@ -80,6 +80,13 @@ def test_a_loop_resizes_other_numbers_of_channels(compiled, method, channels):
         np.testing.assert_array_equal(compiled(call, image), np.asarray(call(image)))
 
 
+def test_large_images_of_bytes_are_standardized_by_numpy(compiled):
+    image = np.zeros((6000, 2000, 3), np.uint8)
+    image[::2] = 255
+    found = compiled(tf.image.per_image_standardization, image)
+    assert np.unique(found).tolist() == [-1.0, 1.0]
+
+
 @pytest.mark.parametrize("name", OF_FLOATS)
 @pytest.mark.parametrize("kind", ["floats", "wide floats"])
 def test_a_loop_over_floats_gives_the_bits_of_numpy(compiled, name, kind):

@@ -93,7 +93,6 @@ class JsonReader(RowReader):
         self._mark = self._lines.mark()
         lines = cast("Texts", block.columns[0])
         self._line, self._next_line = self._next_line, self._next_line + len(lines)
-        self._numbers = range(len(lines))
         parts = self._parts(lines)
         self._numbers = _numbers_of(parts)
         return _whole(parts)

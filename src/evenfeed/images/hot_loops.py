@@ -23,6 +23,8 @@ else:
 
 # About 50 photographs of 224 x 224 pixels.
 _ENOUGH: Final = 1 << 23
+# The largest images of bytes of which the loops compute the variance: it is up to 127.5 squared.
+_MOST_BYTES: Final = 1 << 25
 # How many pixels are computed at a time: their colours stay in the cache.
 _PLANE: Final = 512
 
@@ -208,7 +210,9 @@ def stretched(images: Array, factors: Array) -> Array | None:
 def standardized(images: Array, least: np.float32) -> Array | None:
     """Return images of bytes or float32, each with mean 0 and variance 1."""
     count, height, width, channels = images.shape
-    if not _has_loops(images):
+    # The variance of more bytes would not fit into the 64 bits that the loop has.
+    is_large = images.dtype == np.uint8 and height * width * channels > _MOST_BYTES
+    if is_large or not _has_loops(images):
         return None
     out, length = np.empty(images.shape, np.float32), width * channels
     if images.dtype == np.uint8:

@@ -28,8 +28,9 @@ def keeping_nan(found: Any, *operands: Any) -> Any:
 
     It is added instead of selected, so that gradients need nothing of it.
     """
-    added: Any = None
+    if not is_traced(found) or not jnp.issubdtype(found.dtype, jnp.floating):
+        return found
+    added: Any = -0.0
     for operand in operands:
-        if is_traced(operand) and jnp.issubdtype(operand.dtype, jnp.floating):
-            added = jnp.where(jnp.isnan(operand), operand, -0.0 if added is None else added)
-    return found if added is None else found + jax.lax.stop_gradient(added).astype(found.dtype)
+        added = jnp.where(jnp.isnan(operand), operand, added)
+    return found + jax.lax.stop_gradient(added).astype(found.dtype)
