@@ -109,7 +109,7 @@ _FEWEST: Final = 8
 _LONGEST: Final = 1 << 14
 # The loops need room for a mask of the longest example.
 _LONGEST_SCANNED: Final = 1 << 20
-_known: Final = KnownLayouts(most=256)
+_known: Final = KnownLayouts(most=1 << 20)
 
 
 def fixed_columns(records: Texts, wanted: Sequence[Fixed]) -> list[Array | Texts]:

@@ -193,7 +193,11 @@ def _place(dtype: DType, spans: list[tuple[int, int]]) -> FieldPlace:
 
 @final
 class KnownLayouts:
-    """The layout of the last record of each length. To find one takes as long as parsing a hundred records by it."""
+    """The layout of the last record of each length. To find one takes as long as parsing a hundred records by it.
+
+    Args:
+        most: How many bytes the records of the layouts may have together. A layout takes up to eighty times as many.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -209,7 +213,7 @@ class KnownLayouts:
         known = self._layouts.get(length)
         if known is not None and known.matches(rows[:1]).all():
             return known
-        if len(self._layouts) >= self._most:
+        if sum(self._layouts) + length > self._most:
             self._layouts.clear()
         made = self._layouts[length] = Layout(rows[0].tobytes())
         return made
