@@ -40,6 +40,63 @@ def test_a_function_may_read_another_such_variable_later(growing):
     assert [float(total(0.0, both)) for both in (False, True)] == [4, 7]
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_function_traces_once_for_each_variable_that_it_gets():
+    total = tf.function(tf.reduce_sum)
+    variables = [tf.Variable([float(n)], shape=[None]) for n in range(8)]
+    for count in range(1, 9):
+        assert [float(total(v)) for v in variables[:count]] == list(range(count))
+    assert total.experimental_get_tracing_count() == 8
+
+
+def test_a_new_shape_leaves_programs_that_do_not_read_the_variable(growing):
+    total = tf.function(lambda x, reads: x + (tf.reduce_sum(growing) if reads else 0.0))
+    for n in range(1, 5):
+        growing.assign([1.0] * n)
+        assert [float(total(0.0, reads)) for reads in (False, True)] == [0, n]
+        assert [float(total(tf.constant(0.0), reads)) for reads in (False, True)] == [0, n]
+    assert total.experimental_get_tracing_count() == 10
+
+
+def test_a_shape_may_decide_which_variables_a_function_reads(growing):
+    other = tf.Variable([1.0], shape=[None])
+    chosen = tf.function(lambda: tf.reduce_sum(growing if len(growing) < 3 else other))
+    for values, others, expected in [
+        ([1.0, 1.0], [5.0], 2),
+        ([1.0, 1.0], [5.0, 5.0], 2),
+        ([1.0, 1.0, 1.0], [5.0, 5.0], 10),
+        ([1.0, 1.0, 1.0], [5.0, 5.0, 5.0], 15),
+        ([2.0, 2.0], [5.0], 4),
+        ([1.0, 1.0, 1.0], [6.0, 6.0], 12),
+    ]:
+        growing.assign(values)
+        other.assign(others)
+        assert float(chosen()) == expected
+    assert chosen.experimental_get_tracing_count() == 3
+
+
+def test_a_function_keeps_only_programs_of_the_latest_shapes(growing):
+    total = tf.function(lambda: tf.reduce_sum(growing))
+    for n in [*range(1, 40), 39, 1]:
+        growing.assign([1.0] * n)
+        assert float(total()) == n
+    assert total.experimental_get_tracing_count() == 40
+
+
+def test_a_function_still_refuses_new_variables_after_one_of_unknown_shape_was_read(growing):
+    made = []
+
+    @tf.function
+    def total(x, makes):
+        if makes:
+            made.append(tf.Variable(1.0))
+        return x + tf.reduce_sum(growing)
+
+    assert float(total(0.0, False)) == 3
+    with pytest.raises(ValueError, match="only in its first call"):
+        total(0.0, True)
+
+
 @pytest.mark.parametrize("way", ["single steps", "loop", "run_steps"])
 def test_steps_may_make_a_variable_longer(way):
     strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])

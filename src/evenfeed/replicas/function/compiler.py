@@ -23,7 +23,7 @@ from evenfeed.replicas.contexts import Frame
 from evenfeed.replicas.function.compile_notice import compile_notice
 from evenfeed.replicas.function.flat_arguments import opened
 from evenfeed.replicas.function.nnx_objects import NnxObjects, nnx_objects_in, with_nnx_objects
-from evenfeed.replicas.function.open_variables import OpenVariables
+from evenfeed.replicas.function.open_variables import Candidates, are_held
 from evenfeed.replicas.function.outputs import (
     HOST_ARRAYS,
     is_tensor_leaf,
@@ -76,7 +76,7 @@ class Compiler:
         self._retraces = retraces
         # First by the aval of each array, which is quick to compare; then by what matters of it.
         self._known: dict[Any, Program] = {}
-        self._programs: dict[Any, Program | Unstaged] = {}
+        self._programs: dict[Any, Candidates | Unstaged] = {}
         self._lock = RLock()
         # Looked up once: lazy_jax would look them up at each call.
         self._settings: Any = jax.config
@@ -85,7 +85,6 @@ class Compiler:
         self._traces = 0
         self._nnx_compiler: Compiler | None = None
         self._container_compiler: Compiler | None = None
-        self._open = OpenVariables()
 
     @property
     def traces(self) -> int:
@@ -111,7 +110,7 @@ class Compiler:
             fork.refuse()
         flat = None if kwargs else self._flat(args, level)
         program = flat and self._known.get(flat[0])
-        if not flat or program is None:
+        if not flat or program is None or not are_held(program.open_shapes):
             return self._run_slow_path(args, kwargs, level, flat)
         if self._retraces is not None:
             self._retraces.calls += 1
@@ -141,8 +140,6 @@ class Compiler:
                 return None
             kinds.append(array.aval)
             arrays.append(array)
-        if self._open.found:
-            kinds += self._open.shapes()
         return tuple(kinds), arrays
 
     def _run_slow_path(
@@ -151,7 +148,7 @@ class Compiler:
         call = self._key_and_arrays(args, kwargs, level)
         call_key = call[0]
         program = self._known.get(call_key)
-        if program is None:
+        if program is None or not are_held(program.open_shapes):
             objects = nnx_objects_in((args, kwargs))
             if objects is not None:
                 return self._with_objects(objects, args, kwargs, level)
@@ -166,7 +163,7 @@ class Compiler:
 
     def _remembered(self, program: Program, flat: _Call | None, call_key: Any) -> Program:
         """Let later calls find the program by their flat key, if they have one."""
-        if flat is not None and call_key in self._known:
+        if flat is not None and self._known.get(call_key) is program:
             self._known[flat[0]] = program
         return program
 
@@ -207,7 +204,6 @@ class Compiler:
             config.jax_default_matmul_precision,
             tree,
             *kinds,
-            *self._open.shapes(),
         )
         return key, arrays
 
@@ -237,7 +233,8 @@ class Compiler:
         with (
             self._lock
         ):  # a second thread with the same arguments waits for the first thread's trace
-            found = self._programs.get(signature)
+            entry = self._programs.get(signature)
+            found = entry.find() if isinstance(entry, Candidates) else entry
             if found is None:
                 self._drop_dead_programs()
                 ordered = args, dict(sorted(kwargs.items()))  # only keywords lose their order
@@ -259,9 +256,11 @@ class Compiler:
         except Unstaged as reason:
             self._programs[signature] = reason.again()
             raise
-        shapes = self._open.add(program.open_shapes)
         if program.is_lasting:
-            self._programs[(*signature, *shapes)] = program
+            candidates = self._programs.get(signature)
+            if not isinstance(candidates, Candidates):
+                candidates = self._programs[signature] = Candidates()
+            candidates.add(program)
         return program
 
     def _program(self, tree: Any, leaves: list[Any]) -> Program:
@@ -270,7 +269,7 @@ class Compiler:
         try:
             return _complete(*parts)
         except Creates as reason:
-            if any(isinstance(program, Program) for program in self._programs.values()):
+            if any(isinstance(each, Candidates) for each in self._programs.values()):
                 raise _late_variable_error(reason.origin) from None
         # A separate trace creates the variables. It computes concretely whatever needs no argument.
         with jax.ensure_compile_time_eval():
