@@ -8,12 +8,15 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Final, TypeVar, final
 
+from evenfeed.core.lazy_jax import jax_tree
+from evenfeed.tensors.device_arrays import is_traced
+
 _Result = TypeVar("_Result")
 
 # A thread that holds one of these may take those below it, but none above it.
 _compiling: Final = RLock()
-_launching: Final = RLock()
 _assigning: Final = RLock()
+_launching: Final = RLock()
 
 
 @final
@@ -36,7 +39,7 @@ class Launch:
                 return self._program(*arrays)
         with _compiling:  # for a long time: programs that are compiled already need not wait
             result = self._program(*arrays)
-            self._is_compiled = True
+            self._is_compiled = not any(map(is_traced, jax_tree.tree_leaves(result)))
             return result
 
     def assigning(self, assign: Callable[..., _Result], *args: Any) -> _Result:
@@ -44,9 +47,9 @@ class Launch:
         if not self._is_compiled:
             with _compiling:
                 if not self._is_compiled:
-                    with _assigning:
+                    with _assigning:  # other programs that assign wait until this one is compiled
                         return assign(*args)
-        with _launching, _assigning:
+        with _assigning:  # `__call__` takes its turn to launch
             return assign(*args)
 
 
