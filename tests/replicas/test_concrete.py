@@ -145,3 +145,33 @@ def test_arguments_may_be_given_by_name_beside_constants():
     assert [int(part) for part in program(x=tensors)] == [1200, 3]
     with pytest.raises(TypeError, match="was traced with 1, but got 7"):
         program(x=tensors, y=(7, 2))
+
+
+_SPECS = pytest.mark.parametrize("length", [1, None])
+
+
+@_SPECS
+def test_an_argument_that_is_left_out_is_the_one_of_the_trace(length):
+    @tf.function
+    def step(b, a, n=2, *, m=1):
+        return b - a * n * m
+
+    spec = tf.TensorSpec([length])
+    five, one = tf.constant([5.0]), tf.constant([1.0])
+    program = step.get_concrete_function(spec, spec, n=3, m=4)
+    for args, kwargs in [((five, one), {}), ((five,), {"a": one}), ((), {"a": one, "b": five})]:
+        for constants in ({}, {"n": 3}, {"m": 4}, {"m": 4, "n": 3}):
+            assert float(program(*args, **kwargs, **constants)[0]) == -7
+    with pytest.raises(TypeError, match="was traced with 3, but got 2"):
+        program(five, a=one, n=2)
+
+
+@_SPECS
+@pytest.mark.parametrize(
+    ("args", "names"), [(0, "az"), (1, "a"), (0, "b"), (1, "z"), (2, "a"), (2, "z")]
+)
+def test_a_concrete_function_refuses_names_that_it_was_not_traced_with(length, args, names):
+    spec, one = tf.TensorSpec([length]), tf.constant([1.0])
+    program = tf.function(lambda a, b: a - b).get_concrete_function(spec, spec)
+    with pytest.raises(TypeError, match=f"By name, it got {', '.join(names)}"):
+        program(*[one] * args, **dict.fromkeys(names, one))

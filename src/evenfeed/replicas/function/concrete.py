@@ -84,6 +84,7 @@ class _WithoutProgram:
         self.name = name
         self._call = call
         self._arguments = specs_of(arguments)
+        self._parameters = parameters
         self._names = [] if parameters is None else parameters.names
 
     @property
@@ -130,6 +131,12 @@ class OpenFunction(_WithoutProgram):
         """
         expected, own_tree = leaves_of(self._arguments)
         leaves, tree = leaves_of((args, kwargs))
+        if tree != own_tree and self._parameters is not None:
+            call = _completed(self._parameters, self._arguments, args, kwargs)
+            ordered, its_tree = leaves_of(call)
+            if its_tree != own_tree and kwargs:
+                raise _wrong_names(self, kwargs)
+            leaves, tree = (ordered, its_tree) if its_tree == own_tree else (leaves, tree)
         tensors = [leaf for leaf in expected if isinstance(leaf, TypeSpec)]
         if tree != own_tree and len(leaves) == len(tensors):
             given = iter(leaves)
@@ -211,7 +218,10 @@ class ConcreteFunction:
         """
         leaves, tree = jax_tree.tree_flatten((args, kwargs))
         if tree != self._tree and self._parameters is not None:
-            ordered, its_tree = jax_tree.tree_flatten(self._parameters.in_order(args, kwargs))
+            call = _completed(self._parameters, self._arguments, args, kwargs)
+            ordered, its_tree = jax_tree.tree_flatten(call)
+            if its_tree != self._tree and kwargs:
+                raise _wrong_names(self, kwargs)
             leaves, tree = (ordered, its_tree) if its_tree == self._tree else (leaves, tree)
         if tree == self._tree:
             leaves = self._without_constants(leaves)
@@ -259,6 +269,33 @@ def _wrong_number(
             fix=f"pass {function.structured_input_signature}.",
         )
     )
+
+
+def _completed(
+    parameters: Parameters,
+    traced: tuple[tuple[Any, ...], dict[str, Any]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return a call in order, with the constants that it leaves out: those of the trace, not the defaults."""
+    positional, by_name = traced
+    constants = {**dict(zip(parameters.names, positional, strict=False)), **by_name}
+    constants = {name: x for name, x in constants.items() if _is_constant(x)}
+    ordered, rest = parameters.in_order(args, kwargs, constants)
+    return ordered, {**{name: x for name, x in constants.items() if name in by_name}, **rest}
+
+
+def _wrong_names(function: ConcreteFunction | OpenFunction, kwargs: dict[str, Any]) -> TypeError:
+    return TypeError(
+        described(
+            f"The arguments of {function.name} do not fit those that it was traced with. By name, it got {', '.join(kwargs)}.",
+            fix=f"pass {function.structured_input_signature}.",
+        )
+    )
+
+
+def _is_constant(argument: Any) -> bool:
+    return not any(isinstance(leaf, TypeSpec) for leaf in leaves_of(argument)[0])
 
 
 def _check_constant(name: str, constant: Any, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast, final
 
 import numpy as np
@@ -44,12 +45,25 @@ class Parameters:
         """The names of the parameters that may be positional."""
         return [parameter.name for parameter in self._positional]
 
-    def in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments:
-        """Return a call with as many positional arguments as possible, including defaults."""
+    def in_order(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        left_out: Mapping[str, Any] = MappingProxyType({}),
+    ) -> _Arguments:
+        """Return a call with as many positional arguments as possible, including defaults.
+
+        Args:
+            args: The positional arguments.
+            kwargs: The keyword arguments.
+            left_out: Values by name, to be used before the defaults.
+        """
         given, rest = list(args), dict(kwargs)
         for parameter in self._positional[len(args) :]:
             if parameter.name in rest:
                 given.append(rest.pop(parameter.name))
+            elif parameter.name in left_out:
+                given.append(left_out[parameter.name])
             elif parameter.default is not parameter.empty:
                 given.append(parameter.default)
             else:
