@@ -107,3 +107,49 @@ def test_steps_read_what_is_in_a_numpy_array_now(place):
         found += [float(x[0]) for x in strategy.run_steps(step, iterator, steps=2)]
     assert found == [1, 1, 1, 1, 5, 5, 5, 5]
     assert held.traces <= 2
+
+
+@pytest.mark.parametrize("count", [100_000, 8 << 20])
+def test_steps_read_what_is_in_a_large_numpy_array_now(count):
+    held = Holder(rates=np.ones(count, np.float32)[::2], traces=0)
+
+    def step(x):
+        held.traces += 1
+        return x * held.rates[-1]
+
+    assert two_rates(step, held.rates) == [1, 1, 1, 1, 5, 5, 5, 5]
+    assert held.traces <= 2
+
+
+def test_steps_run_one_by_one_if_their_numpy_arrays_are_too_large_to_compare():
+    held = Holder(rates=np.ones(9 << 20, np.float32), others=[np.ones(9 << 20, np.float32)])
+
+    def step(x):
+        return x * held.rates[-1] * held.others[0][0]
+
+    with pytest.warns(UserWarning, match="arrays of more than 64 MiB, which may change in place"):
+        assert two_rates(step, held.rates) == [1, 1, 1, 1, 5, 5, 5, 5]
+
+
+def test_an_array_with_many_names_is_compared_once():
+    rates = np.ones(9 << 20, np.float32)
+    held = Holder(rates=rates, others=[rates, rates], traces=0)
+
+    def step(x):
+        held.traces += 1
+        return x * held.rates[-1] * held.others[0][0] * held.others[1][0]
+
+    assert two_rates(step, rates) == [1, 1, 1, 1, 5, 5, 5, 5]
+    assert held.traces <= 2
+
+
+def two_rates(step, array):
+    """Return the results of steps with the last entry of an array at 1, then at 5."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    data = tf.data.Dataset.from_tensor_slices(np.ones(8, np.float32)).batch(1)
+    iterator = iter(strategy.experimental_distribute_dataset(data))
+    found = []
+    for rate in (1, 1, 5, 5):
+        array[-1] = rate
+        found += [float(x[0]) for x in strategy.run_steps(step, iterator, steps=2)]
+    return found

@@ -15,11 +15,13 @@ from types import CodeType, FunctionType, MemberDescriptorType, MethodType, Modu
 from typing import Any, Final, cast, final
 from weakref import WeakSet
 
+import numpy as np
+
 from evenfeed.core.captures import names_used
 from evenfeed.core.lazy import dis
 from evenfeed.replicas.function.closures import NotComparable, is_array, opened
 from evenfeed.replicas.function.function import Function, Method
-from evenfeed.replicas.function.loops.guarded_calls import MISSING, VALUES, with_contents
+from evenfeed.replicas.function.loops.guarded_calls import MISSING, VALUES, HeldBytes
 from evenfeed.replicas.function.loops.guarded_objects import LIBRARIES
 from evenfeed.replicas.function.staging import Unstaged
 
@@ -30,6 +32,7 @@ Place = tuple[Callable[[], Any], Any]
 watching: Final[WeakSet[Function]] = WeakSet()
 
 _MOST_PLACES: Final = 10_000
+_MOST_BYTES: Final = 1 << 26  # of NumPy arrays: takes 25 ms to compare
 _CONSTRUCTORS: Final = frozenset(["__init__", "__new__", "__post_init__"])
 _FOR_PEOPLE: Final = frozenset(["__del__", "__repr__", "__str__"])
 _WRAPPERS: Final = (staticmethod, classmethod, property, cached_property)
@@ -41,7 +44,7 @@ def reached_places(function: Callable[..., Any]) -> list[Place]:
     The closure of the function itself is left out: it is part of the key that recognizes the function.
 
     Raises:
-        Unstaged: There are too many.
+        Unstaged: There are too many, or too large arrays among them.
     """
     names: frozenset[str] = frozenset()
     while True:  # code that is found may mention attributes of objects that were met before
@@ -65,11 +68,11 @@ class _Walk:
     def places(self) -> list[Place]:
         """Return what was found, except for numbers that the code itself counts up."""
         counters = self._stored
-        return [
+        return _with_contents(
             (read, value)
             for read, value, name in self._found
             if name not in counters or not isinstance(value, VALUES)
-        ]
+        )
 
     def follow(self, function: Callable[..., Any]) -> None:
         self._pending.append((function, True))
@@ -113,7 +116,7 @@ class _Walk:
     def _note(self, read: Callable[[], Any], value: Any, name: str = "") -> None:
         if len(self._found) >= _MOST_PLACES:
             raise Unstaged(f"it refers to more than {_MOST_PLACES} Python objects")
-        self._found.append((read, with_contents(value), name))
+        self._found.append((read, value, name))
         self._pending.append((value, False))
 
     def _note_entries(self, space: dict[str, Any], names: Iterable[str]) -> None:
@@ -194,6 +197,28 @@ class _Walk:
             for each in cast("set[Any]", value):
                 self._note(partial(value.__contains__, each), True)
                 self._push([each], False)
+
+
+def _with_contents(found: Iterable[Place]) -> list[Place]:
+    """Return places with what is in their NumPy arrays: these can be changed in place."""
+    places: list[Place] = []
+    met: set[int] = set()
+    size = 0
+    for read, value in found:
+        array: Any = value
+        # An array with several names is compared where it was met first.
+        if not isinstance(value, np.ndarray) or array.dtype.hasobject or id(array) in met:
+            places.append((read, array))
+            continue
+        size += array.nbytes
+        if size > _MOST_BYTES:
+            raise Unstaged(
+                f"it refers to NumPy arrays of more than {_MOST_BYTES >> 20} MiB, "
+                "which may change in place between two calls; keep them in variables"
+            )
+        met.add(id(array))
+        places.append((read, HeldBytes(array)))
+    return places
 
 
 def _parts_of_key(value: Any) -> "list[Any] | None":
