@@ -1,5 +1,6 @@
 """Functions that run as plain Python: how they end."""
 
+from collections import OrderedDict
 from contextlib import nullcontext
 
 import numpy as np
@@ -142,3 +143,29 @@ def test_a_later_assignment_does_not_change_what_a_function_returned():
         assert isinstance(first, tf.Tensor)
         assert not isinstance(first, tf.Variable)
         assert [first.numpy(), others["a"][0].numpy()] == [expected] * 2
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_a_function_gets_dicts_of_any_keys_from_another_one(kind):
+    total = tf.Variable(2.0)
+    kept = {1: 5.0, "a": [kind({None: 3.0, 4: 6.0})]}
+
+    @tf.function
+    def constant(iterator):
+        next(iterator)
+        return kept
+
+    @tf.function
+    def variable(iterator):
+        next(iterator)
+        return kind({1: [total, 7.0], "a": 3.0})
+
+    @tf.function
+    def outer(iterator):
+        assert constant(iterator) is kept
+        found = variable(iterator)
+        assert (type(found), list(found)) == (kind, [1, "a"])
+        total.assign(9.0)
+        return found[1][0] + found[1][1] + found["a"]
+
+    assert float(outer(iter(tf.data.Dataset.range(3)))) == 12.0

@@ -359,11 +359,11 @@ def _open_mapping(value: Mapping[Any, Any]) -> Branch:
     return Branch(
         tuple(f"[{key!r}]" for key in keys),
         tuple(value[key] for key in keys),
-        lambda parts: _mapping_like(value, dict(zip(keys, parts, strict=True))),
+        lambda parts: mapping_like(value, dict(zip(keys, parts, strict=True))),
     )
 
 
-def _mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
+def mapping_like(value: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
     """Return a mapping of the same type, with keys in the order of `value`."""
     ordered = {key: parts[key] for key in value}
     if type(value) is dict:

@@ -1,11 +1,11 @@
 """Runs functions as plain Python: those that cannot be compiled as a whole, or all of them if the user asks for it."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any, Final, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, cast, final
 
 from evenfeed.core.errors import OutOfRangeError
-from evenfeed.core.structure import NEST, flatten, pack
+from evenfeed.core.structure import NEST, flatten, mapping_like, opened, pack
 from evenfeed.core.tensor_types import HostTensor, host_tensor
 from evenfeed.replicas import contexts
 from evenfeed.replicas.function.loops.loop_source import with_compiled_loops
@@ -100,21 +100,44 @@ def drive(owner: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> A
     finally:
         contexts.here.driving = outer
     is_outermost = outer is None and contexts.replica_context() is None
-    return _converted(result, _tensor if is_outermost else _value)
+    return _as_tensors(result) if is_outermost else _with_values(result)
 
 
-def _converted(result: Any, convert: Callable[[Any], Any]) -> Any:
+def _as_tensors(result: Any) -> Any:
     """Convert the values in a result."""
     leaves = flatten(result, NEST)
-    tensors = [convert(leaf) for leaf in leaves]
-    if all(leaf is tensor for leaf, tensor in zip(leaves, tensors, strict=True)):
+    tensors = list(map(_tensor, leaves))
+    if _are_same(leaves, tensors):
         return result
     return pack(result, tensors, NEST)
 
 
-def _value(leaf: Any) -> Any:
-    """Return the value of a variable: a later assignment must not change what a function returned."""
-    return leaf.value() if isinstance(leaf, Variable) else leaf
+def _with_values(result: Any) -> Any:
+    """Replace the variables in a result by their values: a later assignment must not change what a function returned.
+
+    Plain Python code gets the result, so its dicts may have keys that cannot be sorted.
+    """
+    if isinstance(result, Variable):
+        return result.value()
+    if isinstance(result, Mapping):
+        return _mapping_with_values(cast("Mapping[Any, Any]", result))
+    branch = opened(result, NEST)
+    if branch is None:
+        return result
+    values = list(map(_with_values, branch.parts))
+    return result if _are_same(branch.parts, values) else branch.rebuild(values)
+
+
+def _mapping_with_values(result: Mapping[Any, Any]) -> Any:
+    before = list(result.values())
+    values = list(map(_with_values, before))
+    if _are_same(before, values):
+        return result
+    return mapping_like(result, dict(zip(result, values, strict=True)))
+
+
+def _are_same(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    return all(one is other for one, other in zip(before, after, strict=True))
 
 
 def _tensor(leaf: Any) -> Any:
