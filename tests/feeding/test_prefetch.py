@@ -12,6 +12,7 @@ import pytest
 from tests.feeding.distribution import feeding_threads
 from tests.processes import wait_until
 
+import evenfeed as tf
 from evenfeed.core.errors import CancelledError, InvalidArgumentError
 from evenfeed.feeding.ahead.prefetch import StepsAhead
 from evenfeed.feeding.host_steps import HostSteps
@@ -278,3 +279,44 @@ def test_steps_keep_the_width_of_the_first():
             except StopIteration:
                 break
         assert kinds == [np.dtype("int64")] * 6
+
+
+def _after_a_read_step(iterator):
+    """Let the thread read a step ahead, and return it as a run."""
+    for _ in range(20):
+        next(iterator)
+        time.sleep(0.05)
+        if (run := iterator.peek_run(4)).count == 1:
+            return run
+    raise AssertionError("the thread reads nothing ahead")
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_steps_are_not_put_back_after_another_thread_has_read_on(is_read):
+    iterator = _rows(80)
+    run = _after_a_read_step(iterator) if is_read else iterator.peek_run(4)
+    assert iterator.take_run(run)
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(float(next(iterator)[0, 0])))
+    thread.start()
+    thread.join()
+    iterator.return_run(run)
+    state = iterator.get_state()
+    following = float(next(iterator)[0, 0])
+    iterator.set_state(state)
+    assert float(next(iterator)[0, 0]) == following == elsewhere[0] + 2
+
+
+def test_a_step_that_was_taken_as_a_run_leaves_the_devices():
+    iterator = _rows(80)
+    run = _after_a_read_step(iterator)
+    assert iterator.take_run(run)
+    del run
+    gc.collect()
+    assert sum(array.shape == (2, 37) for array in jax.live_arrays()) <= 1  # of the following step
+
+
+def _rows(count):
+    rows = tf.data.Dataset.range(count, output_type=tf.float32).map(lambda x: tf.fill([37], x))
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    return iter(strategy.experimental_distribute_dataset(rows.batch(2)))

@@ -51,6 +51,16 @@ def test_steps_that_run_in_one_program_are_counted(strategy):
     assert stats.bytes == 32 * 8
 
 
+def test_steps_that_are_put_back_are_counted_once(strategy):
+    dataset = tf.data.Dataset.range(32).batch(4)
+    iterator = iter(strategy.experimental_distribute_dataset(dataset))
+    run = iterator.peek_run(4)
+    assert iterator.take_run(run)
+    iterator.return_run(run)
+    list(iterator)
+    assert iterator.stats().steps == 8
+
+
 def test_each_replica_may_have_a_pipeline(strategy):
     options = tf.distribute.InputOptions(
         experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,

@@ -62,12 +62,14 @@ class StepRun:
         value: The structure of an element. Each array has a leading axis, with at least `count` entries.
         before: The position before them.
         device: The device that needs them, if they are on the host.
+        read: What the iterator had read before, to be put back by `return_run`.
     """
 
     count: int
     value: Any
     before: Any = None
     device: Any = None
+    read: Any = None
 
 
 class Iterator(ABC):
@@ -116,7 +118,7 @@ class Iterator(ABC):
         raise NotImplementedError(run)
 
     def return_run(self, run: StepRun) -> None:
-        """Undo `take_run`, because what was delivered was not used. Does nothing if it was not called."""
+        """Undo `take_run`, because what was delivered was not used. Does nothing if `take_run` did not take this run."""
         raise NotImplementedError(run)
 
     def __iter__(self) -> Self:

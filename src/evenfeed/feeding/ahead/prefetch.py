@@ -62,7 +62,7 @@ class StepsAhead:
         self.take: Callable[[], Any] = shared.take
         self.peek: Callable[..., StepRun | None] = shared.peek
         self.take_run: Callable[[StepRun], bool] = shared.take_run
-        self.return_run: Callable[[StepRun], None] = shared.return_run
+        self.return_run: Callable[[StepRun], bool] = shared.return_run
 
     def as_run(self, step: Any, most: int) -> StepRun | None:
         """Return a step that was taken as a run of one step with room for `most`; None if it is uneven."""

@@ -1,20 +1,16 @@
 """The steps that consumers and the prefetch thread share: which steps are ready, and which thread reads next."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import get_ident
 from time import perf_counter
 from typing import Any, Final, final
 
 from evenfeed.core.concurrency.prefetching import WAIT_SECONDS, Prefetching
-from evenfeed.core.errors import (
-    CancelledError,
-    DeadlineExceededError,
-    InvalidArgumentError,
-    UnavailableError,
-)
+from evenfeed.core.errors import CancelledError, InvalidArgumentError
 from evenfeed.core.iteration import StepRun
 from evenfeed.feeding.ahead.agreed_runs import AgreedRuns
+from evenfeed.feeding.ahead.read_step import ReadStep
 from evenfeed.feeding.host_steps import Column, HostSteps
 from evenfeed.feeding.placing import StepPlacing, fitting_steps, step_count
 from evenfeed.feeding.step_meters import StepMeter
@@ -29,38 +25,8 @@ _FORGETTING: Final = 1.1  # how quickly a single short absence of the consumer s
 # How a worker stands if it is asked for several steps: nothing is read ahead, steps are, or the next one is an error.
 _FREE, _AHEAD, _ALONE = 0, 1, 2
 
-_WORKER_ERRORS: Final = (DeadlineExceededError, UnavailableError)
 
-
-@final
-@dataclass(slots=True)
-class _Item:
-    """The result of reading one step: its value or an error. `before` is the position of the step.
-
-    `misplaced` is an error from copying to the devices. `failed` is True if there is an error instead of a
-    value, and `ended` at the end of the data. `columns` are those of the step, if other workers may need to know them.
-    """
-
-    before: Any
-    value: Any = None
-    columns: Sequence[Any] | None = None
-    error: BaseException | None = None
-    misplaced: InvalidArgumentError | None = None
-    failed: bool = False
-    ended: bool = False
-
-    def raised(self) -> BaseException | None:
-        """Return the error, if any. Recreates it in the consumer, so that it names the user's line."""
-        if self.misplaced is not None:
-            return InvalidArgumentError(self.misplaced.message, fix=self.misplaced.fix)
-        if isinstance(self.error, _WORKER_ERRORS):
-            again = type(self.error)(self.error.message, fix=self.error.fix)
-            again.__cause__ = self.error
-            return again
-        return self.error
-
-
-class SharedSteps(Prefetching[_Item]):
+class SharedSteps(Prefetching[ReadStep]):
     """What the consumers and the thread share.
 
     One of them reads at a time. If no step is ready and nobody is reading, the consumer reads the step
@@ -85,12 +51,12 @@ class SharedSteps(Prefetching[_Item]):
         self._place = place
         self._copy = place if meter is None else meter.measured_copy(place)
         self._depth = depth
-        self._claimed: dict[int, _Item] = {}  # by the thread that is about to return it
+        self._claimed: dict[int, ReadStep] = {}  # by the thread that is about to return it
         self._position = steps.state()  # of the step that is being read, or is read next
         self._reader: int | None = None  # the thread that is reading
         self._torn = False  # a read was interrupted, so the position must be restored
         self._failed = False  # the last step that was read is an error
-        self._taken: Any = None  # by `take_run`: the position before, and that after it or the item
+        self._taken: Any = None  # by `take_run`: the positions before and after
         self._rests = False  # whether the thread reads nothing
         self._width: X64Setting | None = None
         self._returned_at = 0.0  # the time at which the last step was returned
@@ -154,7 +120,7 @@ class SharedSteps(Prefetching[_Item]):
         """Return a step that was read before as a run."""
         first = self._items[0]
         run = place.again(first.value, most)
-        return run and replace(run, before=first.before)
+        return run and replace(run, before=first.before, read=first)
 
     def _worst(self, standing: int) -> int:
         """Return what all workers can do. If none has read ahead, all stand at the same step until they take one."""
@@ -172,7 +138,7 @@ class SharedSteps(Prefetching[_Item]):
         columns = place.columns_again(first.columns or ())
         columns, most = self._common(place, columns, most)
         run = None if columns is None else place.run_of(columns, 1, most)
-        return run and replace(run, before=first.before)
+        return run and replace(run, before=first.before, read=first)
 
     def _common(
         self, place: StepPlacing, columns: list[Any] | None, most: int
@@ -203,12 +169,12 @@ class SharedSteps(Prefetching[_Item]):
             except Exception as raised:  # noqa: BLE001 - as above
                 error = raised
         if error is not None:
-            failed = _Item(self._position, error=error, failed=True)
+            failed = ReadStep(self._position, error=error, failed=True)
             failed.ended = isinstance(error, StopIteration)
             self._put(failed)
         return found and replace(found, before=self._position)
 
-    def _put(self, failed: _Item) -> None:
+    def _put(self, failed: ReadStep) -> None:
         """Make an error that a look at the next steps has met the next item."""
         with self._lock:
             self._position = self.steps.state()
@@ -219,14 +185,14 @@ class SharedSteps(Prefetching[_Item]):
     def take_run(self, run: StepRun) -> bool:
         """Count steps that `peek` returned as taken. Return False if another thread took some of them."""
         with self._lock:
-            if self._stopped or self._reader is not None:
+            first = self._items[0] if self._items else None
+            if self._stopped or self._reader is not None or first is not run.read:
                 return False
-            if self._items:
-                item = self._items[0]
-                if item.before is run.before:
-                    self._taken = run.before, item
-                    del self._items[0]
-                return item.before is run.before
+            if first is not None:
+                after = self._items[1].before if len(self._items) > 1 else self._position
+                self._taken = run.before, after
+                del self._items[0]
+                return True
             if self._position is not run.before:
                 return False
             self._torn = True
@@ -235,17 +201,23 @@ class SharedSteps(Prefetching[_Item]):
             self._taken, self._position, self._torn = (run.before, after), after, False
             return True
 
-    def return_run(self, run: StepRun) -> None:
-        """Undo `take_run`, unless another thread has read on since."""
+    def return_run(self, run: StepRun) -> bool:
+        """Undo `take_run`, and return True, unless another thread has read on since."""
         with self._lock:
-            before, where = self._taken or (run, None)
+            before, after = self._taken or (run, None)
             self._taken = None
-            if before is not run.before:
-                return
-            if isinstance(where, _Item):
-                self._items.insert(0, where)
-            elif where is self._position:
-                self._position, self._torn = run.before, True
+            following = self._items[0].before if self._items else self._position
+            if before is not run.before or following is not after:
+                return False
+            if run.read is not None:
+                self._items.insert(0, run.read)
+                return True
+            if (
+                self._items or self._reader is not None
+            ):  # the thread reads, or has read, what follows
+                return False
+            self._position, self._torn = run.before, True
+            return True
 
     def position(self) -> Any:
         """Return the position of the next step to be taken."""
@@ -263,7 +235,7 @@ class SharedSteps(Prefetching[_Item]):
             self._claimed.clear()
             return self._reader is None
 
-    def _claim(self, me: int) -> _Item:
+    def _claim(self, me: int) -> ReadStep:
         """Claim the next step for a thread. Reads it if none is prefetched."""
         reads = False
         while True:
@@ -318,8 +290,8 @@ class SharedSteps(Prefetching[_Item]):
                 if self._ended or not self._is_quick:
                     self._room.notify()
 
-    def _step(self) -> _Item:
-        item = _Item(self._position)
+    def _step(self) -> ReadStep:
+        item = ReadStep(self._position)
         assert self._width is not None
         with self._width.kept():
             if self._torn:
@@ -351,7 +323,7 @@ class SharedSteps(Prefetching[_Item]):
             self._read()
         except BaseException as error:  # noqa: BLE001 - a SystemExit, raised when the consumer takes the step
             with self._lock:
-                self._items.append(_Item(self._position, error=error, failed=True))
+                self._items.append(ReadStep(self._position, error=error, failed=True))
                 self._failed = True
                 self._ready.ring()
 
@@ -374,7 +346,7 @@ class MeasuredSteps(SharedSteps):
         super().__init__(steps, place, depth, meter, runs)
         self._meter = meter
 
-    def _claim(self, me: int) -> _Item:
+    def _claim(self, me: int) -> ReadStep:
         self._meter.add_fill(len(self._items), self._depth)
         began = self._meter.begin()
         try:
@@ -397,3 +369,8 @@ class MeasuredSteps(SharedSteps):
         taken = super().take_run(run)
         self._meter.add_steps(run.count if taken else 0)
         return taken
+
+    def return_run(self, run: StepRun) -> bool:
+        returned = super().return_run(run)
+        self._meter.add_steps(-run.count if returned else 0)
+        return returned
