@@ -30,6 +30,9 @@ def layer_of(function: Callable[[Any], Any]) -> Any:
         (lambda x: tf.fill(tf.shape(x)[:1], 2.0), (None,)),
         (lambda x: tf.reshape(x, (-1, x.get_shape()[1] // 2, 2)), (None, 3, 2)),
         (lambda x: [x, tf.eye(tf.shape(x)[1])], [(None, 6), (6, 6)]),
+        (lambda x: x + float(x.shape[0]), (None, 6)),
+        (lambda x: x + np.zeros((x.shape[0], 6), np.float32), (None, 6)),
+        (lambda x: x + np.arange(x.shape[0], dtype=np.float32)[:, None], (None, 6)),
     ],
 )
 def test_a_layer_computes_with_the_lengths_of_its_input(function: Any, shape: Any) -> None:
@@ -67,3 +70,25 @@ def test_an_error_in_a_layer_is_not_about_symbols() -> None:
     with pytest.raises(ValueError, match="cannot be reshaped") as caught:
         layer_of(wrong)(tf.keras.Input((6,)))
     assert "ymbolic" not in str(caught.value)
+
+
+def test_a_layer_whose_own_code_has_a_type_error_is_traced_once() -> None:
+    calls = []
+
+    def wrong(x: Any) -> Any:
+        calls.append(x.shape)
+        return x + len("a" + 1)  # type: ignore[operator] # the subject
+
+    with pytest.raises(TypeError, match="can only concatenate str"):
+        layer_of(wrong)(tf.keras.Input((6,)))
+    assert len(calls) == 1
+
+
+def test_a_layer_whose_rank_depends_on_a_length_is_an_error() -> None:
+    def wrong(x: Any) -> Any:
+        return x if tf.shape(x)[0] > 100 else tf.reshape(x, [-1])
+
+    with pytest.raises(
+        ValueError, match="different ranks for inputs of different lengths: 1 for 96, 2"
+    ):
+        layer_of(wrong)(tf.keras.Input((6,)))

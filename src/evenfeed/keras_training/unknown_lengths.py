@@ -8,10 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from evenfeed.core.errors import described
+from evenfeed.core.lazy_jax import jax
 from evenfeed.keras_training import keras_private
 
 # Layers divide them by 2 several times. A result of an unknown length has another one for each of them.
 _LENGTHS: Final = (96, 192)
+# How errors name a symbol: its class in JAX, and its own name in Keras.
+_SYMBOLS: Final = ("_DimExpr", "dynamic_dimension")
 
 
 def measuring(own: Callable[..., Any]) -> Callable[..., Any]:
@@ -33,8 +37,20 @@ def measuring(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _is_of_symbol(error: Exception) -> bool:
-    """Return True for what is raised where a symbol is no number. JAX has no public name for its own error."""
-    return type(error).__name__ == "InconclusiveDimensionOperation" or isinstance(error, TypeError)
+    """Return True for what is raised where a symbol, or a tensor made of it, is no number.
+
+    JAX has no public names for its own error and for the class of symbols. Python and NumPy name the class in a TypeError.
+    """
+    if type(error).__name__ == "InconclusiveDimensionOperation":
+        return True
+    errors = jax.errors
+    of_tracers = (
+        errors.ConcretizationTypeError,
+        errors.TracerArrayConversionError,
+        errors.TracerIntegerConversionError,
+    )
+    is_named = isinstance(error, TypeError) and any(name in str(error) for name in _SYMBOLS)
+    return is_named or isinstance(error, of_tracers)
 
 
 def _is_open(value: Any) -> bool:
@@ -57,6 +73,14 @@ def _common(first: Any, second: Any) -> Any:
     """Return a spec with the lengths that two have in common; the others are unknown."""
     if not isinstance(first, keras_private.keras.KerasTensor) or first.shape == second.shape:
         return first
+    if len(first.shape) != len(second.shape):
+        raise ValueError(
+            described(
+                "A layer returns tensors of different ranks for inputs of different lengths: "
+                f"{len(first.shape)} for {_LENGTHS[0]}, {len(second.shape)} for {_LENGTHS[1]}.",
+                fix="return the same rank for all lengths, or give the Input a fixed shape.",
+            )
+        )
     pairs = zip(first.shape, second.shape, strict=True)
     shape = [one if one == other else None for one, other in pairs]
     return keras_private.keras.KerasTensor(shape, first.dtype, first.sparse, first.ragged)
