@@ -9,6 +9,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.arguments import whole_number, yes_or_no
 from evenfeed.core.errors import described
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.row_partitions import splits_dtype
 from evenfeed.core.shapes import TensorShape
 from evenfeed.core.side_effects import Effects
@@ -26,6 +27,7 @@ from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
 from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.functions.calls import bound, never_stopping
+from evenfeed.runtime.functions.row_function import RowFunction
 
 if TYPE_CHECKING:
     from evenfeed.dataset.dataset import Dataset
@@ -274,6 +276,7 @@ class Grouping(Face):
         with never_stopping("reduce_func", None):
             result = spec_of_groups(reduced, empty, first_groups(self._plan, fixed), effects)
         key = self._traced(key_func, "finding the key of", returns=_INTEGER)
+        _check_key(key)
         plan = GroupByWindow(self._plan, key, reduced, size, result, effects=effects)
         return dataset_of(plan)
 
@@ -320,6 +323,21 @@ class Grouping(Face):
             bound(partial(_bucket_of, buckets), checked_function(element_length_func)),
             partial(_batched, buckets, padding, drop_remainder),
             window_size_func=partial(_size_of_bucket, buckets),
+        )
+
+
+def _check_key(key: RowFunction) -> None:
+    """Raise TypeError for a key that is a Python value but no integer; GroupByWindow checks other keys."""
+    spec, traced = key.output_spec, key.traced
+    is_constant = traced is not None and traced[0].is_constant
+    is_other = isinstance(spec, TensorSpec) and spec.dtype.kind not in "iu"
+    if isinstance(spec, (dict, RaggedTensorSpec)) or (is_constant and is_other):
+        raise TypeError(
+            described(
+                f"key_func must return a scalar integer, but returns {spec}.",
+                fix="return an integer, such as tf.cast(key, tf.int64).",
+                origin=key.origin,
+            )
         )
 
 

@@ -92,12 +92,18 @@ def keys_of_groups(tf, ask):
         "a bool": lambda x: x > 1,
         "a text": tf.strings.as_string,
     }
+    values = {
+        "a Python float": lambda _: 1.5,
+        "a Python text": lambda _: "a",
+        "a dict": lambda x: {"a": x},
+        "None": lambda _: None,
+    }
     lengths = ds.range(1, 12).map(lambda n: tf.sparse.from_dense(tf.ones([n], tf.int32)))
     buckets = lengths.bucket_by_sequence_length(
         lambda row: tf.shape(row)[0], [4, 8], [2, 2, 2], no_padding=True
     )
     return (
-        {f"{name} in group_by_window": ask(windows, key) for name, key in keys.items()}
+        {f"{name} in group_by_window": ask(windows, key) for name, key in (keys | values).items()}
         | {f"{name} in group_by_reducer": ask(reduced, key) for name, key in keys.items()}
         | {"lengths of sparse rows": ask(lambda: [x.dense_shape.numpy() for x in buckets])}
         | {

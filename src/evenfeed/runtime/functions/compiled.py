@@ -75,6 +75,13 @@ class Compiled:
         """Whether all programs so far compute to the last bit what NumPy would."""
         return all(p is not None and p.found.is_exact for p in list(self._programs.values()))
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether it returns the same for all elements, as `lambda x: 1.5` does."""
+        found = [program.found for program in list(self._programs.values()) if program is not None]
+        parts = [part for one in found for part in one.parts]
+        return bool(parts) and not any(isinstance(part, (Row, Handle)) for part in parts)
+
     def add(self, rows: RowShapes, found: Traced) -> "FixedLengthProgram":
         """Add the program of a trace for elements of these shapes."""
         made = FixedLengthProgram(rows, found, self)
