@@ -1,11 +1,14 @@
 """Compiled steps that call Python functions, which raise."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import evenfeed as tf
+from evenfeed.replicas.function.called_python import wait_for_calls
 
 SCALAR = jax.ShapeDtypeStruct((), jnp.float32)
 
@@ -95,3 +98,34 @@ def test_steps_that_draw_random_numbers_run_in_one_program(recwarn):
     iterator = iter(strategy.experimental_distribute_dataset(dataset))
     assert len(strategy.run_steps(lambda x: x + tf.random.uniform([1]), iterator, 4)) == 4
     assert not recwarn
+
+
+def test_an_error_that_no_callback_raised_has_no_note_about_callbacks():
+    array = jnp.ones(3) + 1
+    array.delete()
+    with pytest.raises(RuntimeError, match="deleted") as caught:
+        wait_for_calls([array])
+    assert "compiled program" not in str(getattr(caught.value, "__notes__", ""))
+
+
+def test_what_another_thread_assigns_while_a_run_of_steps_fails_remains():
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    def assign_and_fail(x):
+        thread = threading.Thread(target=total.assign, args=(100.0,))
+        thread.start()
+        thread.join()
+        raise ValueError(f"{x} is wrong")
+
+    def step(x):
+        total.assign_add(tf.reduce_sum(x))
+        jax.debug.callback(assign_and_fail, tf.reduce_sum(x))
+
+    dataset = tf.data.Dataset.range(8, output_type=tf.float32).batch(2)
+    iterator = iter(strategy.experimental_distribute_dataset(dataset))
+    with pytest.raises(Exception, match="is wrong"):
+        strategy.run_steps(step, iterator, 4)
+    iterator.close()
+    assert float(total.numpy()) == 100

@@ -15,8 +15,8 @@ from evenfeed.core.concurrency.peers import MEETING_ERRORS
 from evenfeed.core.concurrency.threads import background
 from evenfeed.core.errors import UnavailableError
 
-# The threads that XLA needs for each of several CPU devices: one runs programs, one is for the thread that launches those of
-# strategies, and one for another thread that launches programs of the user's.
+# The threads that XLA needs for each of several CPU devices: one runs programs, one is held by the thread that launches a
+# strategy's programs, and one by a thread that launches the user's own.
 THREADS_PER_DEVICE: Final = 3
 
 _POOL_THREAD: Final = "tf_XLAEigen"

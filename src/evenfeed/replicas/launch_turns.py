@@ -1,7 +1,8 @@
 """Launches programs on several devices one at a time, so that XLA always has threads left to run them.
 
 Programs that assign variables also take turns: from the values that one reads until the new ones are stored, no other
-thread runs another. Otherwise threads that add to one variable would lose each other's additions.
+thread runs another. Otherwise threads that add to one variable would lose each other's additions. Assignments outside of
+programs take no turn: one that comes between such a program's read and its assignment is lost.
 """
 
 from collections.abc import Callable

@@ -38,7 +38,7 @@ def threads() -> Threads:
 
 
 def arrange_threads() -> None:
-    """Raise NPROC to THREADS_PER_DEVICE, unless the backend has already started."""
+    """Raise NPROC to THREADS_PER_DEVICE for each CPU device, unless the backend has already started."""
     if backend_started():
         return
     found = threads()

@@ -51,7 +51,8 @@ def wait_for_calls(arrays: Sequence[Any]) -> None:
     try:
         jax.block_until_ready(arrays)
     except Exception as error:
-        error.add_note(
-            "in a Python function that a compiled program called. Its variables keep the values from before the program."
-        )
+        if "callback" in str(error).lower():  # else a worker was lost, for example
+            error.add_note(
+                "in a Python function that a compiled program called. Its variables keep the values from before the program."
+            )
         raise

@@ -337,18 +337,18 @@ class ManySteps:
         loop.check(leaves, given, self._arrays)
         if self._before is not None:  # so that no more than two runs of steps are in memory
             jax.block_until_ready(self._before)
-        before = [(variable, variable.held) for variable in loop.program.writes]
+        assigned: list[tuple[Any, Any, Any]] = []
         try:
             if not self._iterator.take_run(steps):
                 return None
-            with jax.transfer_guard_host_to_device(
-                "allow"
-            ):  # the user may have made JAX refuse them
+            # The user may have made JAX refuse these transfers.
+            with jax.transfer_guard_host_to_device("allow"):
                 own = numbers[: steps.count]
-                outputs = loop(own, leaves, given, self._arrays, steps.device)
+                outputs = loop(own, leaves, given, self._arrays, assigned, steps.device)
         except BaseException:  # such as Ctrl-C: as if no step had begun
-            for variable, held in before:
-                variable.hold(held)
+            for variable, held, new in assigned:
+                if variable.held is new:  # no other thread has assigned it since
+                    variable.hold(held)
             self._iterator.return_run(steps)
             raise
         self._before = outputs

@@ -50,16 +50,17 @@ class StepLoop:
         self._shardings = shardings
         run: Any = jax.jit(self._loop, static_argnums=0, out_shardings=shardings)
         self._run = run if program.replicas is None else Launch(run_apart(run))
-        self._in_turn = turns(self._run, waits=program.waits)
+        self._in_turn = turns(self._run, waits=program.waits or not program.writes)
         self._numbers: dict[tuple[int, Any], Any] = {}
         self._pick: Any = None
 
-    def __call__(
+    def __call__(  # noqa: PLR0913, PLR0917 - what one program takes
         self,
         numbers: Array,
         steps: Sequence[Any],
         carried: Sequence[Any],
         others: Sequence[Any],
+        assigned: list[tuple[Any, Any, Any]],
         device: Any = None,
     ) -> list[Any]:
         """Run the steps, assign the variables, and return the outputs.
@@ -69,17 +70,19 @@ class StepLoop:
             steps: The arrays of the steps, with a leading axis of at least that length.
             carried: The carried arrays before the first step.
             others: The arrays that are the same for all steps.
+            assigned: Gets each variable that was assigned, with its array before and after.
             device: The device to run on, if arrays of the steps are on the host.
         """
         # Each line here adds to the cost of a run of steps (benchmarks/many_steps.py).
-        return self._in_turn(self._outputs_of, numbers, steps, carried, others, device)
+        return self._in_turn(self._outputs_of, numbers, steps, carried, others, assigned, device)
 
-    def _outputs_of(
+    def _outputs_of(  # noqa: PLR0913, PLR0917 - as above
         self,
         numbers: Array,
         steps: Sequence[Any],
         carried: Sequence[Any],
         others: Sequence[Any],
+        assigned: list[tuple[Any, Any, Any]],
         device: Any,
     ) -> list[Any]:
         program, count = self.program, len(numbers)
@@ -91,13 +94,28 @@ class StepLoop:
         lengths = (len(program.consts), len(steps), len(carried), len(others), len(held))
         # One array on the device is enough: those on the host follow it.
         number = self._number(count, device)
-        return program.across_workers(partial(self._assigned_by, lengths, number, given))
+        return program.across_workers(partial(self._assigned_by, lengths, number, given, assigned))
 
-    def _assigned_by(self, lengths: tuple[int, ...], number: Any, given: list[Any]) -> list[Any]:
+    def _assigned_by(
+        self,
+        lengths: tuple[int, ...],
+        number: Any,
+        given: list[Any],
+        assigned: list[tuple[Any, Any, Any]],
+    ) -> list[Any]:
         """Run the loop and assign the variables; return the other outputs."""
-        outputs: list[Any] = self._run(lengths, number, self.program.placed(given))
-        if self.program.writes:
-            self.program.commit(outputs[self._count :])
+        program = self.program
+        outputs: list[Any] = self._run(lengths, number, program.placed(given))
+        if program.writes:
+            before = [variable.held for variable in program.writes]
+            try:
+                program.commit(outputs[self._count :])
+                pairs = zip(program.writes, before, strict=True)
+                assigned += [(variable, held, variable.held) for variable, held in pairs]
+            except BaseException:  # such as Ctrl-C: all of them or none
+                for variable, held in zip(program.writes, before, strict=True):
+                    variable.hold(held)
+                raise
         return outputs[: self._count]
 
     def check(self, steps: Sequence[Any], carried: Sequence[Any], others: Sequence[Any]) -> None:
@@ -123,7 +141,7 @@ class StepLoop:
         if self._pick is None:
             shardings = self.program.output_shardings()
             pick = jax.jit(_picked, out_shardings=shardings and shardings[: self._count])
-            self._pick = Launch(pick if replicas is None else run_apart(pick))
+            self._pick = pick if replicas is None else Launch(run_apart(pick))
         with jax.transfer_guard_host_to_device("allow"):
             picked = self._pick(list(outputs), self._number(place))
         return self.program.result(list(picked))
