@@ -1,11 +1,14 @@
-"""Which programs wait for others that are compiled or launched."""
+"""Which programs of several threads wait for others, and that they lose no assignment."""
 
 import threading
 from contextlib import contextmanager
+from multiprocessing.pool import ThreadPool
 
 import jax
 import pytest
+from tests.mirroring import mirrored
 
+import evenfeed as tf
 from evenfeed.replicas.launch_turns import Launch
 
 SECONDS = 20
@@ -73,3 +76,59 @@ def test_a_program_that_waits_for_its_turn_to_assign_stops_no_other():
         ended = _ends_soon(free, 2)
         slow.may_end.set()
     assert ended
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    ("synchronization", "aggregation", "added"),
+    [
+        ("AUTO", "SUM", 2),
+        ("AUTO", "ONLY_FIRST_REPLICA", 1),
+        ("ON_READ", "SUM", 2),
+    ],
+)
+def test_steps_of_several_threads_lose_no_assignment(compiled, synchronization, aggregation, added):
+    strategy = mirrored(2)
+    with strategy.scope():
+        total = tf.Variable(
+            0.0,
+            synchronization=tf.VariableSynchronization[synchronization],
+            aggregation=tf.VariableAggregation[aggregation],
+        )
+
+    def step(x):
+        strategy.run(total.assign_add, args=(x,))
+
+    _called_by_threads(tf.function(step) if compiled else step)
+    assert float(total.numpy()) == 200 * added
+
+
+def test_steps_of_several_threads_that_draw_lose_no_assignment():
+    strategy = mirrored(2)
+    with strategy.scope():
+        total = tf.Variable(0.0, aggregation=tf.VariableAggregation.SUM)
+
+    def add(x):
+        total.assign_add(x + 0.0 * tf.random.uniform([]))
+
+    _called_by_threads(tf.function(lambda x: strategy.run(add, args=(x,))))
+    assert float(total.numpy()) == 400
+
+
+def test_functions_of_several_threads_lose_no_assignment():
+    total = tf.Variable(0.0)
+
+    @tf.function
+    def add(x):
+        total.assign_add(x)
+
+    _called_by_threads(add)
+    assert float(total.numpy()) == 200
+
+
+def _called_by_threads(function):
+    """Call a function 200 times, from eight threads at once."""
+    one = tf.constant(1.0)
+    pool = ThreadPool(8)
+    pool.map_async(lambda _: function(one), range(200), chunksize=1).get(timeout=60)
+    pool.terminate()
