@@ -7,7 +7,6 @@ from tests.plans import through_json
 import evenfeed as tf
 from evenfeed.dataset import plan_of
 from evenfeed.runtime.functions import finding_templates as templates
-from evenfeed.runtime.operators.inner import opening
 
 Dataset = tf.data.Dataset
 MATRIX = np.arange(400, dtype=np.float32).reshape(40, 10)
@@ -349,17 +348,6 @@ def test_long_datasets_are_not_held_in_memory():
     assert [int(x) for x in dataset.take(5)] == [0] * 5
     counted = Dataset.range(10**12, 10**12 + 9).flat_map(Dataset.range).take(3)
     assert [int(x) for x in counted] == [0, 1, 2]
-
-
-def test_one_long_dataset_among_short_ones_is_the_only_one_that_is_opened_alone(monkeypatch):
-    calls = []
-    own = opening.OpensAtOnce.next
-    monkeypatch.setattr(opening.OpensAtOnce, "next", lambda *args: calls.append(1) or own(*args))
-    lengths = np.full(4000, 3)
-    lengths[10] = 200_000
-    dataset = tf.data.Dataset.from_tensor_slices(lengths).flat_map(tf.data.Dataset.range)
-    assert sum(len(batch) for batch in dataset.batch(4096)) == lengths.sum()
-    assert len(calls) < 100
 
 
 def test_keys_of_whole_blocks_make_the_same_groups():

@@ -12,6 +12,7 @@ from tests.runtime.test_opening import WAYS, assert_same, at_once, is_template, 
 import evenfeed as tf
 from evenfeed.runtime.functions import finding_templates as templates
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
+from evenfeed.runtime.operators.inner import opening
 
 Dataset = tf.data.Dataset
 NUMBERS = np.random.default_rng(0).integers(0, 90, (30, 6)).astype(np.int32)
@@ -267,3 +268,14 @@ def test_the_datasets_around_one_that_fails_are_read_at_once(made):
     found = [int(x) for x in dataset.ignore_errors()]
     assert found == [number % 10 for number in range(3000) if number != 2000 for _ in range(2)]
     assert len(made) < 100
+
+
+def test_one_long_dataset_among_short_ones_is_the_only_one_that_is_opened_alone(monkeypatch):
+    calls = []
+    own = opening.OpensAtOnce.next
+    monkeypatch.setattr(opening.OpensAtOnce, "next", lambda *args: calls.append(1) or own(*args))
+    lengths = np.full(4000, 3)
+    lengths[10] = 200_000
+    dataset = tf.data.Dataset.from_tensor_slices(lengths).flat_map(tf.data.Dataset.range)
+    assert sum(len(batch) for batch in dataset.batch(4096)) == lengths.sum()
+    assert len(calls) < 100
