@@ -12,7 +12,6 @@ from functools import lru_cache, partial
 from operator import is_
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, cast, final
-from weakref import WeakKeyDictionary
 
 # Stands for the value of a variable that has none yet.
 EMPTY: Final = object()
@@ -24,8 +23,9 @@ _ASSIGNING: Final = frozenset({"DELETE_DEREF", "STORE_DEREF"})
 _ASSIGNING_GLOBALS: Final = frozenset({"DELETE_GLOBAL", "STORE_GLOBAL"})
 _READING: Final = frozenset({"LOAD_GLOBAL", "LOAD_NAME"})
 
-# The functions from which those that keep values were made.
-_live: Final[WeakKeyDictionary[FunctionType, FunctionType]] = WeakKeyDictionary()
+# The attribute of a function that keeps values: the function from which it was made. A table would never free it, as
+# the one may refer to the other.
+_LIVE: Final = "_evenfeed_live"
 
 
 def bound_values(function: FunctionType) -> list[Any]:
@@ -80,7 +80,7 @@ def with_values_of_now(
 
 def live(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function that sees the values of its own time."""
-    return _live.get(function, function) if type(function) is FunctionType else function
+    return getattr(function, _LIVE, function) if type(function) is FunctionType else function
 
 
 def _with_values_of_now(
@@ -99,7 +99,7 @@ def _with_values_of_now(
     made.__qualname__ = function.__qualname__
     made.__module__, made.__doc__ = function.__module__, function.__doc__
     vars(made).update(vars(function))
-    _live[made] = function
+    vars(made).setdefault(_LIVE, function)
     return made
 
 
