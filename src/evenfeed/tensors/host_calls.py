@@ -1,5 +1,6 @@
 """Calls Python with the values of tensors, at once or when a compiled function runs."""
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -35,5 +36,12 @@ def when_known(call: Callable[[list[Any]], None], tensors: list[Any]) -> None:
 
 
 def finish_calls() -> None:
-    """Wait for the calls of compiled functions that have been started."""
-    jax.effects_barrier()
+    """Wait for the calls of compiled functions that have been started. Raises the error of one that failed, once."""
+    try:
+        jax.effects_barrier()
+    except BaseException:
+        # JAX keeps it, and would raise it again at each later wait.
+        tokens: Any = getattr(sys.modules.get("jax._src.dispatch"), "runtime_tokens", None)
+        if tokens is not None:
+            tokens.clear()
+        raise

@@ -96,7 +96,7 @@ class Program:
         self.replicas = None if self._is_uneven else self._over or self._find_replicas(leaves)
         self._takes_out = self.replicas is not None and any(p >= 0 for p in self._places)
         self._run = self._compiled(needed)
-        self._calls_python = calls_python(self.closed.jaxpr)
+        self.calls_python = calls_python(self.closed.jaxpr)
         over = self._over or self.replicas
         self._session = over.session if over is not None and over.spans else None
         one = over is not None and over.local_count == 1 and not over.has_inner_axes
@@ -110,7 +110,7 @@ class Program:
             self.consts or self.reads or self.writes or self._takes_out or self._rest is not None
         )
         self._is_simple = not others and len(self.uses) == len(tensors)
-        self.waits = self._is_uneven or self._calls_python or self._session is not None
+        self.waits = self._is_uneven or self.calls_python or self._session is not None
         self._in_turn = turns(self._run, waits=self.waits or not self.writes)
         self._holds = [(v.hold, self.replicas and not hasattr(v, "replicas")) for v in self.writes]
         slow = self._session or self._draws or self._shape_check
@@ -306,7 +306,7 @@ class Program:
             return
         if is_traced(arrays[0]):  # by a `jit`, `grad` or `scan` around the function
             raise ValueError(assigned_inside(self.writes[0].name))
-        if self._calls_python:
+        if self.calls_python:
             wait_for_calls(arrays)
         for (hold, alone), array in zip(self._holds, arrays, strict=True):
             hold(array.addressable_data(0) if alone else array)

@@ -10,7 +10,7 @@ import numpy as np
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.context_mesh import run_apart
-from evenfeed.replicas.function.called_python import needs_values
+from evenfeed.replicas.function.called_python import needs_values, wait_for_calls
 from evenfeed.replicas.function.programs import Program
 from evenfeed.replicas.function.staging import Unstaged
 from evenfeed.replicas.launch_turns import Launch, turns
@@ -107,6 +107,8 @@ class StepLoop:
         program = self.program
         outputs: list[Any] = self._run(lengths, number, program.placed(given))
         if program.writes:
+            if program.calls_python:  # it may raise, and may assign variables itself
+                wait_for_calls(outputs)
             before = [variable.held for variable in program.writes]
             try:
                 program.commit(outputs[self._count :])
