@@ -213,7 +213,7 @@ def constant_key(
     """
     if (
         type(function) is not FunctionType
-        or vars(function)
+        or vars(function).keys() - {_LIVE}
         or not _changes_nothing(function.__code__)
     ):
         return None
