@@ -9,6 +9,8 @@ import pytest
 
 import evenfeed as tf
 from evenfeed.core.tensor_types import host_tensor
+from evenfeed.formats.pages import page_reader
+from evenfeed.formats.tables import arrow_files
 
 Dataset = tf.data.Dataset
 
@@ -78,7 +80,10 @@ def read_only_tensors(source, folder):
 
 
 @pytest.fixture
-def tensors(source, tmp_path):
+def tensors(source, tmp_path, monkeypatch):
+    # Other tests of this process may have mapped many files, and columns would be copies.
+    for reader in (arrow_files, page_reader):
+        monkeypatch.setattr(reader, "many_are_mapped", lambda: False)
     found = dict(read_only_tensors(source, tmp_path))
     assert not any(tensor.flags.writeable for tensor in found.values())
     return found
