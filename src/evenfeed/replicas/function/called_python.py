@@ -42,7 +42,7 @@ def _holds_ignored(function: Any) -> bool:
     """Return True if `jax.debug.callback` wraps `ignored` in this function."""
     try:
         return any(x.cell_contents is ignored for x in getattr(function, "__closure__", None) or ())
-    except ValueError:  # a variable of the user's has no value yet
+    except ValueError:  # a captured variable has no value yet
         return False
 
 
