@@ -88,9 +88,23 @@ def writing(buffer, returned):
     return function
 
 
+def view_kept_by():
+    """Return a function that keeps the only view of its buffer, and writes to it."""
+    views = []
+
+    def returned(buffer):
+        if not views:
+            views.append(buffer.copy().reshape(1, 2)[0])
+        views[0][:] = buffer
+        return views[0]
+
+    return returned
+
+
 RETURNED = {
     "itself": lambda buffer: buffer,
     "a view": lambda buffer: buffer[1:],
+    "a view that is kept": view_kept_by(),
     "in a dict": lambda buffer: {"a": 1, "b": buffer},
     "a list": list,
 }
