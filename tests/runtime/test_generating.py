@@ -161,6 +161,28 @@ def test_together_they_are_what_they_are_one_by_one(rows):
     assert str(rows_of(operators[0], 1)) == str(rows_of(operators[1], 60))
 
 
+ROWS = st.one_of(
+    st.lists(st.integers(-5, 300), max_size=3),
+    st.lists(st.integers(-(2**70), 2**70), max_size=2),
+    st.lists(st.floats(), max_size=3),
+    st.lists(st.one_of(st.integers(-9, 9), st.booleans(), st.floats(0, 9)), max_size=3),
+    st.lists(st.integers(0, 9), max_size=3).map(np.array),
+    st.lists(st.floats(width=32), min_size=1, max_size=3).map(np.float32),
+    st.integers(0, 9),
+)
+
+
+@given(
+    st.lists(ROWS, max_size=6),
+    st.sampled_from([tf.uint8, tf.int32, tf.int64, tf.float32, tf.float64, tf.bool, tf.bfloat16]),
+    st.sampled_from([[None], [2], [], None]),
+)
+def test_vectors_together_are_what_they_are_one_by_one(rows, dtype, shape):
+    signature = tf.TensorSpec(shape, dtype)
+    operators = [PullElements(FromGenerator(lambda: iter(rows), signature)) for _ in range(2)]
+    assert str(rows_of(operators[0], 1)) == str(rows_of(operators[1], 60))
+
+
 @pytest.mark.parametrize(
     ("types", "shapes", "signature", "expected"),
     [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.runtime.functions.private_copies import keeper, unshared
+from evenfeed.runtime.functions.private_copies import keeper, unshared, yielded
 
 Dataset = tf.data.Dataset
 Spec = tf.TensorSpec
@@ -142,6 +142,78 @@ def test_arrays_that_nobody_else_holds_are_not_copied():
     held = np.zeros(3)
     shared = [held, held[1:]]
     assert [unshared(result) is result for result in shared] == [False, False]
+
+
+FRESH = {
+    "an array": lambda: np.zeros(3),
+    "a list": lambda: [1, 2.5, "text"],
+    "in a tuple": lambda: (np.zeros(3), 1),
+    "in a dict": lambda: {"a": np.zeros(3), "b": b"text"},
+    "nested": lambda: ({"a": np.zeros(3)}, [np.zeros(2), (np.zeros(1), 1)]),
+}
+
+
+@pytest.mark.parametrize("make", FRESH.values(), ids=FRESH)
+def test_elements_that_a_generator_does_not_keep_are_not_copied(make):
+    made = []
+
+    def element():
+        new = make()
+        made.append(id(new))
+        return new
+
+    def elements():
+        for _ in range(3):
+            yield element()
+
+    passed = list(map(yielded, elements()))
+    assert [id(one) for one in passed] == made
+
+
+KEPT = {
+    "an array": lambda: np.zeros(1),
+    "a view": lambda: np.zeros(2)[:1],
+    "a list": lambda: [0.0],
+    "a tuple": lambda: (np.zeros(1), 1),
+    "a dict": lambda: {"a": np.zeros(1)},
+    "a nested list": lambda: [[0.0]],
+}
+
+
+def write(element):
+    """Add 1 to the number in an element, in place."""
+    if isinstance(element, np.ndarray):
+        element += 1
+    elif isinstance(element, dict):
+        write(element["a"])
+    elif isinstance(element[0], float):
+        element[0] += 1
+    else:
+        write(element[0])
+
+
+@pytest.mark.parametrize("where", ["itself", "in a tuple", "in a list", "in a dict"])
+@pytest.mark.parametrize("make", KEPT.values(), ids=KEPT)
+def test_elements_that_a_generator_keeps_are_copied(make, where):
+    def elements():
+        kept = [make()]
+        for _ in range(3):
+            if where == "itself":
+                yield kept[0]
+            elif where == "in a dict":
+                yield {"a": kept[0]}
+            else:
+                yield (kept[0], 1) if where == "in a tuple" else [kept[0], 1]
+            write(kept[0])
+
+    found = list(map(yielded, elements()))
+    assert [float(np.ravel(tf.nest.flatten(element)[0])[0]) for element in found] == [0, 1, 2]
+
+
+def test_arrays_without_memory_of_their_own_are_copied():
+    memory = np.zeros(3)
+    (copied,) = map(yielded, iter([memory[:2]]))
+    assert not np.may_share_memory(copied, memory)
 
 
 def test_generators_of_scalars_need_no_copies():

@@ -16,6 +16,7 @@ import numpy as np
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.structure import DATA, flatten, opened, pack
 from evenfeed.core.tensor_types import HostText
+from evenfeed.runtime.functions.ready_parts import NATIVE, PLAIN
 
 Keep: TypeAlias = Callable[[Any], Any]
 
@@ -59,6 +60,12 @@ _UNWRITABLE: Final = frozenset({bytes, HostText})
 _MANY: Final = 1 << 30
 _OWN_REFERENCES: Final = min([_references(result) for result in [np.zeros(1)]])
 _OWN_REFERENCES_TO_MEMORY: Final = min([_references_to_memory(v) for v in [np.zeros(2)[:1]]])
+_OWN_YIELDED: Final = min(map(_references, map(np.zeros, [1, 1])))
+_OWN_PART: Final = min([getrefcount(part) for part in (np.zeros(1),)])
+# Nobody can write to these.
+_CONSTANT: Final[frozenset[type]] = frozenset(
+    {*PLAIN, complex, str, bytes, type(None), HostText, *(dtype.type for dtype in NATIVE)}
+)
 
 
 def keeper(signature: Any) -> Keep | None:
@@ -69,10 +76,40 @@ def keeper(signature: Any) -> Keep | None:
     branch = opened(signature, DATA)
     if branch is None:
         is_scalar = isinstance(signature, TensorSpec) and signature.shape.rank == 0
-        return None if is_scalar else kept
+        return None if is_scalar else yielded
     if type(signature) is tuple and not any(map(keeper, cast("tuple[Any, ...]", signature))):
         return None
-    return kept
+    return yielded
+
+
+def yielded(value: Any) -> Any:
+    """Return an element of an iterable; a copy unless nothing but this call can still refer to its writable parts.
+
+    It counts references, so call it as `map(yielded, iterable)`.
+    """
+    return value if getrefcount(value) <= _OWN_YIELDED and _is_private(value) else kept(value)
+
+
+def _is_private(value: Any) -> bool:
+    """Return True if other code cannot write to the parts of a value that it does not have itself."""
+    kind: type[Any] = value.__class__
+    if kind is np.ndarray:
+        return value.base is None and value.flags.owndata
+    if kind is dict:
+        value = value.values()
+    elif kind is not tuple and kind is not list:
+        return kind in _CONSTANT
+    if _CONSTANT.issuperset(map(type, value)):
+        return True
+    for part in value:
+        kind = part.__class__
+        if kind in _CONSTANT:
+            continue
+        if getrefcount(part) > _OWN_PART or not (
+            (part.base is None and part.flags.owndata) if kind is np.ndarray else _is_private(part)
+        ):
+            return False
+    return True
 
 
 def kept(value: Any) -> Any:

@@ -81,7 +81,7 @@ def array_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
             if leaf.dtype != dtype:
                 return UNREADY
             own = _shape_of(leaf)
-            if own == shape or len(own) == any_of_rank or (own and _fits(own, shape)):
+            if own == shape or len(own) == any_of_rank or (own and fits(own, shape)):
                 return leaf if kind is np.ndarray else leaf.view(np.ndarray)
         elif kind is list and python is not None:
             return _vector(leaf, python, dtype, shape)
@@ -90,8 +90,8 @@ def array_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
     return take
 
 
-def _fits(own: tuple[int, ...], shape: tuple[int | None, ...] | None) -> bool:
-    """Return True if a shape is one of those in the spec, which leaves some lengths open."""
+def fits(own: tuple[int, ...], shape: tuple[int | None, ...] | None) -> bool:
+    """Return True if an array of a shape fits into that of a spec, which may leave lengths, or the rank, open."""
     if shape is None:
         return True
     if len(own) != len(shape):
@@ -122,7 +122,7 @@ def _vector(values: list[Any], python: type, dtype: DType, shape: Any) -> Any:
     if not (min(values) >= -SMALL and max(values) < SMALL):  # also if one is not a number
         return UNREADY
     found = np.array(values, dtype)
-    return found if _fits(found.shape, shape) and np.isfinite(found).all() else UNREADY
+    return found if fits(found.shape, shape) and np.isfinite(found).all() else UNREADY
 
 
 def _text(leaf: Any) -> Any:

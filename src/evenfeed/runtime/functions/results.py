@@ -7,6 +7,7 @@ function returns for each element.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import chain
 from operator import is_
 from typing import Any, Final, TypeAlias, cast, final
 
@@ -28,6 +29,7 @@ from evenfeed.core.structure import DATA, assert_same, flatten
 from evenfeed.plan.windows import ElementValue
 from evenfeed.runtime.functions.calls import TraceArguments
 from evenfeed.runtime.functions.reach.shared_findings import Finding
+from evenfeed.runtime.functions.ready_parts import fits
 from evenfeed.runtime.functions.ready_results import ReadyResults
 
 # The column in a tuple (the column itself may be None), or None if the values must be converted one by one.
@@ -38,6 +40,8 @@ ColumnMaker: TypeAlias = Callable[[Sequence[Any]], Made]
 _NESTED: Final = object()
 
 _TEXTS: Final[frozenset[type]] = frozenset({str, bytes})
+# By the kind of a dtype: the Python numbers that NumPy converts to it without another dtype in between.
+_PYTHON: Final[dict[str, type]] = {"i": int, "u": int, "f": float}
 
 
 def converted(value: Any, spec: TypeSpec) -> Any:
@@ -141,16 +145,52 @@ def _texts(values: Sequence[Any]) -> Made:
 
 def _arrays(values: Sequence[Any], spec: TensorSpec) -> Made:
     """Return arrays, or lists of numbers, as a column; as a list of arrays if their shapes differ."""
+    if spec.dtype == dtypes.string:
+        return _each_converted(values, spec)
+    if _are_ready(values, spec):
+        return (stacked(values),)
     try:
-        column = None if spec.dtype == dtypes.string else _numbers(values, spec.dtype)
+        column = _vectors(values, spec) or _numbers(values, spec.dtype)
     except (TypeError, ValueError, OverflowError):
         column = None
+    if isinstance(column, list):
+        return (column,)
     if column is not None and spec.shape.is_compatible_with(column.shape[1:]):
         return (column,)
+    return _each_converted(values, spec)
+
+
+def _each_converted(values: Sequence[Any], spec: TensorSpec) -> Made:
     try:
         return (stacked([converted(value, spec) for value in values]),)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _are_ready(values: Sequence[Any], spec: TensorSpec) -> bool:
+    """Return True if all values are arrays of this spec."""
+    if not all_of(values, np.ndarray) or {value.dtype for value in values} != {spec.dtype}:
+        return False
+    shape = _shape_of(spec)
+    return all(fits(own, shape) for own in {value.shape for value in values})
+
+
+def _vectors(values: Sequence[Any], spec: TensorSpec) -> list[Any] | None:
+    """Return lists of numbers that differ in length as arrays; None if they are not, or not of one Python type."""
+    kind = _PYTHON.get(spec.dtype.kind)
+    if kind is None or spec.shape.rank != 1 or not _are_ragged(values):
+        return None
+    if not {kind}.issuperset(map(type, chain.from_iterable(values))):
+        return None
+    shape = _shape_of(spec)
+    if not all(fits((length,), shape) for length in set(map(len, values))):
+        return None
+    with np.errstate(over="ignore"):  # as in TensorFlow, a fraction that does not fit is infinite
+        return [np.array(value, spec.dtype) for value in values]
+
+
+def _shape_of(spec: TensorSpec) -> tuple[int | None, ...] | None:
+    return None if spec.shape.rank is None else tuple(spec.shape.as_list())
 
 
 def _numbers(values: Sequence[Any], dtype: DType) -> Array | None:
@@ -167,9 +207,7 @@ def _numbers(values: Sequence[Any], dtype: DType) -> Array | None:
 
 def _are_ragged(values: Sequence[Any]) -> bool:
     """Return True if lists differ in length. This is faster than letting NumPy find out."""
-    if type(values[0]) is not list:
-        return False
-    return len({len(cast("list[Any]", value)) for value in values if type(value) is list}) > 1
+    return all_of(values, list) and len(set(map(len, values))) > 1
 
 
 def _are_plain(value: Any) -> bool:
