@@ -1,11 +1,14 @@
 """A kernel computes images of one shape at once, with the results of one by one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block
+from evenfeed.core.traced import kernel_stages
 from evenfeed.images import hot_loops
 from evenfeed.images.colour_spaces import Gamma, Hue, Mix, OfPixels, Saturation, to_hsv
 from evenfeed.images.colours import ConvertDtype, FromGrey, ToGrey
@@ -14,11 +17,11 @@ from evenfeed.images.levels import Brightness, Contrast, Standardize
 from evenfeed.images.random_colours import RandomAdjustment
 from evenfeed.images.random_ops import RandomCrop, RandomFlip
 from evenfeed.images.resizing import Resize
-from evenfeed.images.rotating import Fit, Rotate, Transpose
+from evenfeed.images.rotating import Fit, Rotate, RotateBy, Transpose
 from evenfeed.runtime.operator import rows_per_block
 
 RNG = np.random.default_rng(3)
-BYTES = RNG.integers(0, 256, (5, 17, 13, 3), np.uint8)
+BYTES = RNG.integers(0, 256, (17, 17, 13, 3), np.uint8)
 IMAGES = {
     "bytes": BYTES,
     "floats": BYTES.astype(np.float32) / np.float32(255),
@@ -57,7 +60,8 @@ RANDOM = [
     RandomAdjustment(Contrast, 0.5, 1.5, each=Contrast.of_each),
     RandomAdjustment(Hue, -0.5, 0.5),
 ]
-WORDS = RNG.integers(0, 1 << 32, (5, 2), np.uint32)
+WORDS = RNG.integers(0, 1 << 32, (17, 2), np.uint32)
+SEEDS = RNG.integers(-(1 << 63), 1 << 63, (17, 2), np.int64)
 
 
 @pytest.fixture(params=["NumPy", "loops"])
@@ -87,6 +91,38 @@ def test_random_images_at_once_are_those_one_by_one(kernel, kind):
     check(kernel, list(IMAGES[kind]), WORDS)
     fixed = kernel.fixed((7, 9))
     check(fixed, IMAGES[kind])
+
+
+@pytest.fixture(params=["copied", "views"])
+def form(request, monkeypatch):
+    monkeypatch.setattr(kernel_stages, "_SMALL", 0 if request.param == "views" else 1 << 14)
+
+
+@pytest.mark.usefixtures("way", "form")
+@pytest.mark.parametrize("count", [2, 17])
+@pytest.mark.parametrize("kernel", RANDOM, ids=lambda kernel: kernel.kind)
+def test_random_numbers_of_many_images_are_those_of_each(kernel, count):
+    images = BYTES[:count]
+    check(kernel, images, WORDS[:count])
+    check(kernel, list(images), list(WORDS[:count]))
+    check(replace(kernel, salt=(3, 1 << 40)), images, WORDS[:count], WORDS[:count, 0])
+    stateless = replace(kernel, stateless=True)
+    check(stateless, images, SEEDS[:count])
+    check(stateless, images, SEEDS[:count, 0], WORDS[:count, 1])
+    check(replace(stateless, salt=(5,)), images, SEEDS[:count, 0])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="seed must be two integers, but got 3"
+    ):
+        stateless.run(images, np.zeros((count, 3), np.int64))
+
+
+@pytest.mark.usefixtures("way", "form")
+@pytest.mark.parametrize("kind", IMAGES)
+def test_each_image_turns_by_its_own_number(kind):
+    turns = np.arange(-5, 12)
+    check(RotateBy(), IMAGES[kind], turns)
+    check(RotateBy(), IMAGES[kind][:, :13], turns)
+    check(RotateBy(), list(IMAGES[kind][:, :13]), turns)
 
 
 @pytest.mark.usefixtures("way")

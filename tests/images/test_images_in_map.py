@@ -194,3 +194,42 @@ def test_results_of_kernels_share_no_memory(count, threads):
     np.testing.assert_array_equal(
         images, np.stack([pixels(8, 6, seed=seed) for seed in range(count)])
     )
+
+
+@pytest.mark.parametrize("width", [6, 8])
+def test_a_random_number_of_turns_runs_on_blocks(width):
+    images = np.stack([pixels(8, width, seed=seed) for seed in range(40)])
+
+    def turned(image):
+        turns = tf.random.uniform([], 0, 4, tf.int32)
+        return image, turns, tf.image.rot90(image, turns)
+
+    dataset = tf.data.Dataset.from_tensor_slices(images).map(turned)
+    assert is_vectorised(dataset)
+    lengths = [8, 8, 3] if width == 8 else [None, None, 3]
+    assert dataset.element_spec[2] == tf.TensorSpec(lengths, tf.uint8)
+    seen = set()
+    for image, turns, found in dataset.as_numpy_iterator():
+        np.testing.assert_array_equal(found, np.rot90(image, turns))
+        seen.add(int(turns))
+    assert seen == {0, 1, 2, 3}
+
+
+def test_turns_that_are_no_whole_numbers_raise():
+    images = tf.data.Dataset.from_tensor_slices((np.zeros([3, 4, 4, 1], np.uint8), [0.5] * 3))
+    with pytest.raises(TypeError, match="k must be a whole number"):
+        list(images.map(tf.image.rot90))
+
+
+@pytest.mark.parametrize("pair", [lambda n: (n, 7), lambda n: (7, n)], ids=["first", "second"])
+def test_seeds_that_are_part_of_the_element_and_fixed_run_on_blocks(pair):
+    images = np.stack([pixels(8, 6, seed=seed) for seed in range(40)])
+
+    def cropped(image, number):
+        image = tf.image.stateless_random_crop(image, [5, 5, 3], pair(number))
+        return tf.image.stateless_random_contrast(image, 0.5, 1.5, pair(number))
+
+    dataset = tf.data.Dataset.from_tensor_slices((images, np.arange(-20, 20))).map(cropped)
+    assert is_vectorised(dataset)
+    wanted = [cropped(image, number) for number, image in enumerate(images, -20)]
+    np.testing.assert_array_equal(list(dataset), wanted)

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Column
+from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.specs import TensorSpec
@@ -14,7 +14,7 @@ from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colour_spaces import Hue, Saturation
 from evenfeed.images.jpeg_quality import JpegQuality
 from evenfeed.images.levels import Brightness, Contrast
-from evenfeed.images.random_ops import RandomKernel, drawn, seeded, seeds_of
+from evenfeed.images.random_ops import RandomKernel, drawn, seeded
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:
@@ -174,12 +174,14 @@ class RandomAdjustment(RandomKernel):
         return self._made(seeds).one(image)
 
     def all_at_once(self, images: Array, *columns: Column) -> Array:
-        rows = seeds_of(columns, len(images))
-        if self.each is None:
-            pairs = zip(images, rows, strict=True)
-            return np.array([self.one(image, *seeds) for image, seeds in pairs])
-        numbers = [self.between(seeds, self.lower, self.upper) for seeds in rows]
-        return self.each(images, np.array(numbers, np.float32))
+        if self.whole:
+            rows = Block((images, *columns), len(images)).cut_up()
+            return np.array([self.one(*rows.row(index)) for index in range(len(images))])
+        numbers = self.numbers_of_each(columns, len(images), self.lower, self.upper)
+        if self.each is not None:
+            return self.each(images, numbers)
+        pairs = zip(images, numbers.tolist(), strict=True)
+        return np.array([self.make(number).one(image) for image, number in pairs])
 
     def differentiable(self, *parts: Any) -> Any:
         image, *seeds = parts

@@ -4,29 +4,47 @@ In a function passed to `Dataset.map`, random numbers depend on the seed, the pa
 element, as in `random_map`. Elsewhere they depend on the seeds that `evenfeed.random` uses.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final, cast, final
 
 import numpy as np
 
 from evenfeed.core import dtypes, side_effects
-from evenfeed.core.block import Block, Column
+from evenfeed.core.arguments import whole_number
+from evenfeed.core.block import Block, Column, length_of
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
 from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
-from evenfeed.core.randomness.random_bits import DrawsForElements, current_draws, key_of
+from evenfeed.core.randomness.random_bits import DrawsForElements, current_draws, key_of, keys_of
 from evenfeed.core.randomness.seeds import draw, operation_seed
 from evenfeed.core.specs import TensorSpec
-from evenfeed.core.traced.kernel_stages import STAGE, RowKernel, stands_for_part
+from evenfeed.core.traced.kernel_stages import (
+    STAGE,
+    Kernel,
+    RowKernel,
+    is_small,
+    results_of,
+    stands_for_part,
+)
 from evenfeed.images import hot_loops
 from evenfeed.images.bound_kernels import applied_beside_constants
-from evenfeed.images.geometry import COLUMNS, ROWS, check_image, flipped, lengths_of
+from evenfeed.images.geometry import (
+    COLUMNS,
+    ROWS,
+    boxes_of_each,
+    check_image,
+    flipped,
+    lengths_of,
+)
 
 _LOW_32: Final = 2**32 - 1
+_MOST_OFFSET: Final = 2**31 - 1
 _ALL_BITS: Final = 2**64 - 1
+# The random words of fewer elements are mixed one by one.
+_FEWEST: Final = 16
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Any:
@@ -168,6 +186,39 @@ class RandomKernel(RowKernel):
         """Return the first four words of the stream, without an array: an image needs no more."""
         return philox.mixed_numbers(*self._start(seeds))
 
+    def words_of_each(self, columns: Sequence[Column], count: int) -> Array:
+        """Return the first four words of the stream of each element: a row for each.
+
+        Args:
+            columns: The seeds that are parts of the elements.
+            count: The number of elements.
+        """
+        if not columns:
+            return np.broadcast_to(np.array(self.few_words(()), np.uint32), (count, 4))
+        rows = _seed_rows(columns, count) if count >= _FEWEST else None
+        if rows is None or (self.stateless and len(rows[0]) + len(self.salt) != 2):
+            each = Block(tuple(columns), count).cut_up()
+            words = [self.few_words(each.row(index)) for index in range(count)]
+            return np.array(words, np.uint32).reshape(count, 4)
+        if self.stateless:
+            low = [[number & _ALL_BITS for number in (*row, *self.salt)] for row in rows]
+            return philox.scrambled_rows(np.array(low, np.uint64)).words(4)
+        keys = keys_of(rows, self.salt)
+        zero = np.zeros((count, 1), np.uint32)
+        key, rest = [keys[:, at : at + 1] for at in (0, 1)], [keys[:, at : at + 1] for at in (2, 3)]
+        return Stream(np, key, [zero, zero, *rest]).words(4)
+
+    def units_of_each(self, columns: Sequence[Column], count: int) -> Array:
+        """Return a random float in [0, 1) for each element."""
+        return philox.units_of(self.words_of_each(columns, count)[:, 0])
+
+    def numbers_of_each(
+        self, columns: Sequence[Column], count: int, low: float, high: float
+    ) -> Array:
+        """Return a random float from `low` up to `high` for each element, computed in single precision."""
+        first, last = np.float32(low), np.float32(high)
+        return self.units_of_each(columns, count) * (last - first) + first
+
     def _start(self, seeds: Sequence[Array]) -> tuple[list[int], list[int]]:
         """Return the words of the key and of the counter of the stream."""
         numbers = [*(int(word) for seed in seeds for word in seed.ravel().tolist()), *self.salt]
@@ -190,6 +241,7 @@ class RandomCrop(RandomKernel):
     """Crops to a random box; the result is a view."""
 
     moves_values = True
+    takes_batches = True
 
     size: tuple[int, ...]
 
@@ -198,22 +250,41 @@ class RandomCrop(RandomKernel):
 
     def one(self, *parts: Array) -> Array:
         value, *seeds = parts
-        if value.ndim != len(self.size):
-            raise InvalidArgumentError(
-                f"size must have a length for each axis, but got {len(self.size)} for shape {value.shape}.",
-                fix="pass a length for each axis, including the channels.",
-            )
-        rooms = [whole - part for whole, part in zip(value.shape, self.size, strict=True)]
-        if min(rooms, default=0) < 0:
-            raise InvalidArgumentError(
-                f"Need value.shape >= size, got {value.shape} and {self.size}.",
-                fix="resize smaller images first.",
-            )
-        offsets = self.integers(seeds, value.ndim, 0, 2**31 - 1)
+        rooms = self._rooms(value.shape)
+        offsets = self.integers(seeds, value.ndim, 0, _MOST_OFFSET)
         starts = [offset % (room + 1) for offset, room in zip(offsets, rooms, strict=True)]
         return value[
             tuple(slice(at, at + part) for at, part in zip(starts, self.size, strict=True))
         ]
+
+    def all_at_once(self, images: Array, *columns: Column) -> Column:
+        count, *shape = images.shape
+        rooms = self._rooms(tuple(shape))
+        # A fourth length is not used: images have three.
+        offsets = self.words_of_each(columns, count)[:, :3] % np.uint32(_MOST_OFFSET)
+        starts = offsets % (np.array(rooms, np.uint32) + np.uint32(1))
+        if is_small(images[:1]):
+            return boxes_of_each(images, starts, self.size)
+        boxes: list[Array] = []
+        height, width, channels = self.size
+        for image, (top, left, first) in zip(images, starts.tolist(), strict=True):
+            boxes.append(image[top : top + height, left : left + width, first : first + channels])
+        return boxes
+
+    def _rooms(self, shape: tuple[int, ...]) -> list[int]:
+        """Return how many places for the box there are along each axis, less one."""
+        if len(shape) != len(self.size):
+            raise InvalidArgumentError(
+                f"size must have a length for each axis, but got {len(self.size)} for shape {shape}.",
+                fix="pass a length for each axis, including the channels.",
+            )
+        rooms = [whole - part for whole, part in zip(shape, self.size, strict=True)]
+        if min(rooms, default=0) < 0:
+            raise InvalidArgumentError(
+                f"Need value.shape >= size, got {shape} and {self.size}.",
+                fix="resize smaller images first.",
+            )
+        return rooms
 
 
 @final
@@ -235,26 +306,59 @@ class RandomFlip(RandomKernel):
         if image.ndim == 3:
             return flipped(image, self.axis) if self.unit(seeds) < 0.5 else image
         # TensorFlow rounds the numbers of a batch, and flips at 1.
-        flips = self.units(seeds, len(image)) > 0.5
-        each = [flipped(x, self.axis) if flip else x for x, flip in zip(image, flips, strict=True)]
-        return np.stack(each) if each else image
+        return self._some_flipped(image, self.units(seeds, len(image)) > 0.5)
 
     def all_at_once(self, images: Array, *columns: Column) -> Array:
-        flips = [bool(self.unit(seeds) < 0.5) for seeds in seeds_of(columns, len(images))]
+        return self._some_flipped(images, self.units_of_each(columns, len(images)) < 0.5)
+
+    def _some_flipped(self, images: Array, flips: Array) -> Array:
         if self.axis == COLUMNS:
             found = hot_loops.some_mirrored(images, flips)
             if found is not None:
                 return found
-        out = np.empty(images.shape, images.dtype)
-        for image, flip, new in zip(images, flips, out, strict=True):
-            new[...] = flipped(image, self.axis) if flip else image
+        if not is_small(images[:1]):
+            out = np.empty(images.shape, images.dtype)
+            for image, flip, new in zip(images, flips, out, strict=True):
+                new[...] = flipped(image, self.axis) if flip else image
+            return out
+        out, chosen = images.copy(), np.flatnonzero(flips)
+        out[chosen] = flipped(images[chosen], self.axis)
         return out
 
 
-def seeds_of(columns: Sequence[Column], count: int) -> Iterator[Sequence[Array]]:
-    """Yield the seeds of each of several elements, given those that are parts of the elements."""
-    rows = Block(tuple(columns), count).cut_up()
-    return (rows.row(index) for index in range(count))
+def _seed_rows(columns: Sequence[Column], count: int) -> list[list[int]] | None:
+    """Return the seeds of each element as Python integers; None if they are not arrays of integers."""
+    found: list[list[list[int]]] = []
+    for column in columns:
+        if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu":
+            return None
+        found.append(column.reshape(count, -1).tolist())
+    return [[number for part in parts for number in part] for parts in zip(*found, strict=True)]
+
+
+@final
+@dataclass(frozen=True)
+class JoinSeeds(Kernel):
+    """Joins integers of each element with those that are the same for all.
+
+    Attributes:
+        fixed: The latter; None where an integer of the element belongs.
+    """
+
+    stays_on_host = True
+
+    fixed: tuple[int | None, ...]
+
+    def specs(self, *given: TensorSpec) -> list[TensorSpec]:
+        if any(spec.shape.rank != 0 or spec.dtype.kind not in "iu" for spec in given):
+            raise TypeError("Seeds are whole numbers.")
+        return [TensorSpec([len(self.fixed)], dtypes.int64)]
+
+    def run(self, *columns: Column) -> list[Column]:
+        out, left = np.empty((length_of(columns[0]), len(self.fixed)), np.int64), iter(columns)
+        for place, number in enumerate(self.fixed):
+            out[:, place] = next(left) if number is None else number
+        return [out]
 
 
 def drawn(kernel: RandomKernel, image: Any, seed: int | None, *more: Any) -> Any:
@@ -276,6 +380,12 @@ def seeded(kernel: RandomKernel, image: Any, seed: Any, *more: Any) -> Any:
     """Run a random kernel that depends on nothing but the seed: two integers, or parts of the element."""
     kernel = replace(kernel, stateless=True)
     parts = cast("Sequence[Any]", seed) if isinstance(seed, (tuple, list)) else (seed,)
-    if any(map(stands_for_part, parts)):
+    vary = [part for part in parts if stands_for_part(part)]
+    if vary:
+        if len(vary) < len(parts):
+            fixed = [
+                None if stands_for_part(part) else whole_number(part, "seed") for part in parts
+            ]
+            parts = results_of(JoinSeeds(tuple(fixed)), *vary) or parts
         return applied(kernel, image, *more, *parts)
     return applied(kernel.fixed(lengths_of(seed, "seed", 2)), image, *more)

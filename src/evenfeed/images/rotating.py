@@ -6,18 +6,22 @@ from typing import Any, final
 import numpy as np
 
 from evenfeed.core.arguments import whole_number
+from evenfeed.core.block import Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.handles import applied
 from evenfeed.core.specs import TensorSpec
-from evenfeed.core.traced.kernel_stages import RowKernel
+from evenfeed.core.traced.kernel_stages import RowKernel, is_small, stands_for_part
 from evenfeed.images import hot_loops
+from evenfeed.images.bound_kernels import applied_beside_constants
 from evenfeed.images.geometry import Pad, check_image, size_of, with_size
 from evenfeed.images.resizing import BILINEAR, Resize, check_method
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
     """Rotate an image, or each image of a batch, counter-clockwise by `k` times 90 degrees.
+
+    In a dataset function, `k` may differ between elements.
 
     Examples:
         >>> import numpy as np
@@ -26,6 +30,8 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
         [[2, 4], [1, 3]]
     """
     del name
+    if stands_for_part(k):
+        return applied_beside_constants(RotateBy(), image, k)
     return applied(Rotate(whole_number(k, "k") % 4), image)
 
 
@@ -98,6 +104,39 @@ class Rotate(RowKernel):
             if found is not None:
                 return found
         return np.rot90(parts[0], self.turns, axes=(-3, -2))
+
+
+@final
+@dataclass(frozen=True)
+class RotateBy(RowKernel):
+    """Rotates by quarter turns, whose number is an argument."""
+
+    moves_values = True
+    takes_batches = True
+
+    def spec(self, *given: TensorSpec) -> TensorSpec:
+        image, turns = given
+        if turns.shape.rank != 0 or turns.dtype.kind not in "iu":
+            raise TypeError("The number of turns is a whole number.")
+        shape = image.shape
+        if shape.rank is None or shape[-3] == shape[-2]:
+            return image
+        return TensorSpec(with_size(shape, None, None), image.dtype)
+
+    def one(self, *parts: Array) -> Array:
+        image, turns = parts
+        return Rotate(int(turns) % 4).one(image)
+
+    def all_at_once(self, images: Array, *columns: Column) -> Column:
+        turns: Array = np.asarray(columns[0]) % 4
+        height, width = size_of(images)
+        if height != width or not is_small(images[:1]):
+            return [Rotate(k).one(image) for image, k in zip(images, turns.tolist(), strict=True)]
+        out = np.empty(images.shape, images.dtype)
+        for k in range(4):
+            chosen = np.flatnonzero(turns == k)
+            out[chosen] = Rotate(k).one(images[chosen])
+        return out
 
 
 @final

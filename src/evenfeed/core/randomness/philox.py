@@ -111,6 +111,15 @@ def scrambled_numbers(seed: Sequence[int]) -> tuple[list[int], list[int]]:
     return mixed[:2], [0, 0, *mixed[2:]]
 
 
+def scrambled_rows(seeds: Any) -> Stream:
+    """Return the streams of several pairs of 64-bit seeds, given as an array of integers with two columns."""
+    words = seed_words(np, seeds.astype(dtypes.uint64)).reshape(-1, 4)
+    parts = [words[:, place : place + 1] for place in range(4)]
+    mixed = _mixed(np, [np.full((1, 1), word, dtypes.uint32) for word in _SCRAMBLE_KEY], parts)
+    zeros = np.zeros_like(mixed[0])
+    return Stream(np, mixed[:2], [zeros, zeros, *mixed[2:]])
+
+
 def seed_words(xp: Any, seed: Any) -> Any:
     """Return the 4 words of two integers of 32 or 64 bits."""
     if seed.dtype.itemsize == 8:
@@ -154,6 +163,11 @@ def units(stream: Stream, count: int, dtype: DType) -> Any:
 def unit(word: int) -> np.float32:
     """Return the float32 that `units` makes of a word."""
     return np.float32((word & 0x7FFFFF) * 2.0**-23)
+
+
+def units_of(words: Any) -> Any:
+    """Return the float32 numbers that `units` makes of words."""
+    return (words & 0x7FFFFF).astype(dtypes.float32) * np.float32(2.0**-23)
 
 
 def normals(stream: Stream, count: int, dtype: DType) -> Any:

@@ -4,7 +4,7 @@ Random bits are a function of a key and a step, so any range of them can be reco
 `ElementDraws` gives a traced function random bits that depend on the position of its element.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, final
@@ -31,6 +31,14 @@ def key_of(*numbers: int) -> int:
     """
     text = ",".join(map(str, numbers)).encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "little")
+
+
+def keys_of(rows: Iterable[Sequence[int]], last: Sequence[int]) -> Array:
+    """Return the key of each row of numbers, with the same last ones, as four words, the low ones first."""
+    end, blake = "".join(f",{number}" for number in last), hashlib.blake2b
+    texts = [",".join(map(str, row)) + end for row in rows]
+    digests = [blake(text.encode(), digest_size=16).digest() for text in texts]
+    return np.frombuffer(b"".join(digests), "<u4").reshape(-1, 4)
 
 
 def raw(key: int, start: int, count: int) -> Array:

@@ -16,6 +16,8 @@ from evenfeed.core.specs import TensorSpec
 
 # Longer lists of images are not stacked: they leave the cache between two kernels anyway.
 _MOST_BYTES: Final = 1 << 22
+# An image of this size is copied in the time that Python code takes to make a view of it.
+_SMALL: Final = 1 << 14
 
 
 class Kernel(ABC):
@@ -75,8 +77,8 @@ class RowKernel(Kernel):
     def specs(self, *given: TensorSpec) -> list[TensorSpec]:
         return [self.spec(*given)]
 
-    def all_at_once(self, images: Array, *columns: Column) -> Array:  # noqa: ARG002 - a contract
-        """Return the results for all elements as one array, if the kernel takes batches.
+    def all_at_once(self, images: Array, *columns: Column) -> Column:  # noqa: ARG002 - a contract
+        """Return the results for all elements as one array or as views, if the kernel takes batches.
 
         By default `one` takes a batch of images, too. Its result has that of each image.
 
@@ -93,7 +95,8 @@ class RowKernel(Kernel):
         batch = _batch(images, join=not self.moves_values) if self.takes_batches else None
         if batch is not None:
             found = self.all_at_once(batch, *others)
-            return [list(found) if _owner(found) is _owner(images) else found]
+            is_view = isinstance(found, np.ndarray) and _owner(found) is _owner(images)
+            return [list(found) if is_view else found]
         rows = Block(columns, length_of(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
@@ -102,10 +105,12 @@ def _batch(images: Column, *, join: bool) -> Array | None:
     """Return images of one shape as one array; None if they are none, or if it is faster to read them one by one."""
     if type(images) is np.ndarray:
         return images if images.ndim == 4 and images.size else None
-    if not join or not isinstance(images, list) or len(images) < 2:
+    if not isinstance(images, list) or len(images) < 2:
         return None
     first: Any = images[0]
     if type(first) is not np.ndarray or first.ndim != 3 or first.nbytes * len(images) > _MOST_BYTES:
+        return None
+    if not (join or is_small(first)):
         return None
     kind = first.shape, first.dtype
     alike = all(type(one) is np.ndarray and (one.shape, one.dtype) == kind for one in images)
@@ -113,6 +118,11 @@ def _batch(images: Column, *, join: bool) -> Array | None:
         return None
     whole: Array = np.array(images)
     return whole
+
+
+def is_small(images: Array) -> bool:
+    """Return True if images are faster copied than looked at one by one, as those of MNIST and CIFAR are."""
+    return images.nbytes <= _SMALL
 
 
 def _owner(array: Any) -> Any:
