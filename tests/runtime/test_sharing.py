@@ -102,6 +102,34 @@ def test_one_slow_call_does_not_make_short_work_shared():
     assert not time.is_worth_sharing(2)
 
 
+def chosen(alone, shared, blocks):
+    """Return whether threads share each of some Blocks, which then takes so long."""
+    time, found = RowTime(), []
+    for _ in range(blocks):
+        found.append(time.is_faster_shared)
+        time.note(shared if found[-1] else alone, 1, shared=found[-1])
+    return found
+
+
+def test_both_ways_are_tried_and_the_faster_one_is_kept():
+    assert chosen(alone=1.0, shared=0.6, blocks=8).count(True) == 4
+    assert all(chosen(alone=1.0, shared=0.6, blocks=60)[8:])
+    assert not any(chosen(alone=1.0, shared=4.0, blocks=60)[8:])
+
+
+def test_a_small_gain_is_not_worth_a_second_thread():
+    assert not any(chosen(alone=1.0, shared=0.9, blocks=60)[8:])
+
+
+def test_the_other_way_is_tried_again_from_time_to_time():
+    assert chosen(alone=1.0, shared=4.0, blocks=200)[8:].count(True) == 3
+    time = RowTime()
+    for number in range(1000):
+        shared = time.is_faster_shared
+        time.note(0.5 if shared and number > 100 else 1.0, 1, shared=shared)
+    assert time.is_faster_shared
+
+
 @pytest.mark.parametrize("waits", [False, True])
 def test_short_work_stays_in_the_thread_that_reads_unless_it_waits(waits, monkeypatch):
     ran, crop = [], Crop.one

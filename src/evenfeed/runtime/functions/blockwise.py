@@ -190,12 +190,18 @@ def on_blocks(  # noqa: PLR0913, PLR0917 - what a function consists of, and how 
     """
     threads = threads_for(kernels, parallel_calls)
     alone = singly if threads == 1 and not kernels.operations else None
-    if not (kernels.wait or compiled.row_time.is_worth_sharing(block.length)):
-        threads = 1
+    time, watched = compiled.row_time, False
+    if threads > 1 and not kernels.wait:
+        watched = time.is_worth_sharing(block.length)
+        threads = threads if watched and time.is_faster_shared else 1
     at_once = calls_at_once(threads, parallel_calls)
     computing = _Computing(compiled, kernels, turns, at_once, alone)
+    start = perf_counter()
     try:
-        return in_threads(computing.done, block, threads, compiled.row_time.least_piece)
+        done = in_threads(computing.done, block, threads, time.least_piece)
+        if watched:
+            time.note(perf_counter() - start, block.length, shared=threads > 1)
+        return done
     except (Exception, *_RETRACED):  # noqa: BLE001 - run one by one, it fails again at the bad row
         return None
 

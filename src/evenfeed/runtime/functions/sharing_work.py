@@ -22,12 +22,38 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
+# Two threads must take less than this part of the time of one: they take more processor time in any case.
+_GAIN: Final = 0.8
+# How many Blocks are remembered, and after how many the way that is not chosen is tried again.
+_RECENT, _RETRIED = 4, 64
+
+
 @final
 class RowTime:
-    """The processor time of a function for a row, which decides whether threads share its work."""
+    """The time of a function for a row, which decides whether threads share its work.
+
+    Work on small pictures is mostly Python code, which only one thread can run at a time: threads that share it take
+    several times as long as one. So both ways are tried, and the faster one is kept.
+    """
 
     def __init__(self) -> None:
-        self._seconds = inf
+        self._seconds = inf  # processor time
+        self._passed = {shared: deque[float](maxlen=_RECENT) for shared in (True, False)}
+        self._blocks = 0
+
+    def note(self, seconds: float, rows: int, *, shared: bool) -> None:
+        """Note how long a Block took that was worth sharing, and whether threads shared it."""
+        self._passed[shared].append(seconds / rows)
+        self._blocks += 1
+
+    @property
+    def is_faster_shared(self) -> bool:
+        """Whether threads should share the next Block that is worth it."""
+        shared, alone = self._passed[True], self._passed[False]
+        if min(len(shared), len(alone)) < _RECENT:
+            return len(shared) <= len(alone)
+        pays = min(shared) < _GAIN * min(alone)
+        return pays != (self._blocks % _RETRIED == 0)
 
     def add(self, seconds: float, rows: int) -> None:
         """Note the processor time of some rows. A single slow call at most doubles the time: it may have compiled."""
