@@ -24,9 +24,7 @@ from evenfeed.formats.bytes.filesystems import (
 from evenfeed.formats.csv_decoding import decode_csv
 from evenfeed.formats.example.example_parsing import (
     parse_example,
-    parse_sequence_example,
     parse_single_example,
-    parse_single_sequence_example,
 )
 from evenfeed.formats.example.features import (
     FixedLenFeature,
@@ -34,6 +32,10 @@ from evenfeed.formats.example.features import (
     RaggedFeature,
     SparseFeature,
     VarLenFeature,
+)
+from evenfeed.formats.example.sequence_parsing import (
+    parse_sequence_example,
+    parse_single_sequence_example,
 )
 from evenfeed.formats.sparse_bytes import (
     deserialize_many_sparse,

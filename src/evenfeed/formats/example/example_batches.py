@@ -24,9 +24,10 @@ from evenfeed.formats.example.features import Fixed, Varying
 from evenfeed.formats.reader import grouped
 
 if TYPE_CHECKING:
-    from evenfeed.formats.example import example_kernels
+    from evenfeed.formats.example import example_kernels, value_kernels
 else:
     example_kernels = LazyModule("evenfeed.formats.example.example_kernels")
+    value_kernels = LazyModule("evenfeed.formats.example.value_kernels")
 
 
 def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array | Texts], Array]:
@@ -51,7 +52,10 @@ def scanned(records: Texts, wanted: Sequence[Fixed]) -> tuple[list[Array | Texts
 
 
 def places_of(
-    records: Texts, wanted: Sequence[Fixed | Varying], counts: Sequence[int]
+    records: Texts,
+    wanted: Sequence[Fixed | Varying],
+    counts: Sequence[int],
+    part: int | None = None,
 ) -> tuple[Array, Array, Array]:
     """Return where the values of each feature and record start, how many there are, and a mask of odd records.
 
@@ -61,6 +65,7 @@ def places_of(
         records: The records.
         wanted: The requested features.
         counts: The number of values of each, or `example_kernels.ANY`.
+        part: What the records hold: by default `example_kernels.FEATURES`.
     """
     keys = [feature.key.encode() for feature in wanted]
     places = np.empty((len(wanted), len(records)), np.int64)
@@ -82,6 +87,7 @@ def places_of(
         np.empty(1 << (2 * len(wanted)).bit_length(), np.int64),
         np.empty(longest, np.uint8),
         np.empty((longest // 8 + 1, 3), np.uint64),
+        example_kernels.FEATURES if part is None else part,
     )
     return places, sizes, odd
 
@@ -97,9 +103,9 @@ def values_at(data: Array, places: Positions, splits: Positions, dtype: DType) -
         return Texts(held, ends[:-1], ends[1:])
     out = np.empty(count, dtype)
     if dtype == dtypes.float32:
-        example_kernels.copy_floats(data, places, splits, out.view(np.uint8))
+        value_kernels.copy_floats(data, places, splits, out.view(np.uint8))
     else:
-        example_kernels.copy_numbers(data, places, splits, out)
+        value_kernels.copy_numbers(data, places, splits, out)
     return out
 
 

@@ -2,20 +2,25 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, Generic, TypeVar, final
+
+import numpy as np
 
 from evenfeed.core.block import Column
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.sparse.sparse_specs import SparseTensorSpec
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.traced.kernel_stages import Kernel
+from evenfeed.formats.example.dependent_features import dependent_columns
 from evenfeed.formats.example.example_batches import fixed_columns
 from evenfeed.formats.example.example_lists import Lists, Plain, batch_of, lists_of, single_of
-from evenfeed.formats.example.features import Fixed, Ragged, Sequenced, Varying
+from evenfeed.formats.example.features import Fixed, Placed, Ragged, Sequenced, Varying
 
-Feature = TypeVar("Feature", Fixed, Plain)
+Feature = TypeVar("Feature")
 
 
 class ExamplesKernel(Kernel, Generic[Feature]):
@@ -93,6 +98,36 @@ class ListsKernel(ExamplesKernel[Plain]):
     def columns(self, records: Texts, wanted: Sequence[Plain], shape: Any) -> list[Any]:
         lists = lists_of(records, wanted)
         return [_column(held, one, shape) for held, one in zip(lists, wanted, strict=True)]
+
+
+@final
+class PlacedKernel(ExamplesKernel[Placed]):
+    """Parses values with places in a sparse tensor."""
+
+    stays_on_host: ClassVar[bool] = True
+
+    def spec(self, feature: Placed, rows: Sequence[int | None]) -> SparseTensorSpec:
+        return SparseTensorSpec([*rows, *[None] * len(feature.size)], feature.values.dtype)
+
+    def columns(self, records: Texts, wanted: Sequence[Placed], shape: Any) -> list[Any]:
+        return [_elements(column, shape) for column in dependent_columns(records, wanted)]
+
+
+def _elements(rows: SparseTensor, shape: Sequence[int]) -> list[SparseTensor]:
+    """Return the part of each element of a sparse tensor of all records, whose values are in order."""
+    elements, each = shape[0], shape[1] if len(shape) > 1 else 1
+    indices, values, size = map(np.asarray, (rows.indices, rows.values, rows.dense_shape[1:]))
+    splits = np.searchsorted(indices[:, 0], np.arange(elements + 1) * each).tolist()
+    if len(shape) == 1:
+        parts, size_of_each = indices[:, 1:], size
+    else:
+        owners = np.array([each, *[0] * len(size)])
+        parts = indices - indices[:, :1] // max(1, each) * owners
+        size_of_each = np.array([each, *size])
+    return [
+        SparseTensor(parts[start:stop], values[start:stop], size_of_each)
+        for start, stop in pairwise(splits)
+    ]
 
 
 def _column(held: Lists, wanted: Plain, shape: Sequence[int]) -> Any:

@@ -1,4 +1,4 @@
-"""Compiled loops over serialized examples of any layout: they find the features and copy their values.
+"""Compiled loops over serialized examples of any layout: they find the features.
 
 A record is called odd if it has an unusual encoding, is damaged, or does not match the requested features; the caller
 parses it another way. Indices are cast to unsigned integers, because Numba checks signed ones for negative values.
@@ -21,6 +21,10 @@ _SECOND: Final = 0x12
 _TEXTS: Final = 0x0A
 _FLOATS: Final = 0x12
 _NUMBERS: Final = 0x1A
+
+# The tag byte of what the records hold: the features of an Example, or the lists of a SequenceExample.
+FEATURES: Final = _FIRST
+FEATURE_LISTS: Final = _SECOND
 
 # Special values of a place or a count.
 MISSING: Final = -1
@@ -53,8 +57,9 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     table: Array,
     mask: Array,
     words: Array,
+    part: int,
 ) -> None:
-    """Write where the values of the requested features start, and which records are odd.
+    """Write where the values of the requested features, or the steps of lists, start, and which records are odd.
 
     Args:
         data: The bytes that contain the records.
@@ -71,9 +76,10 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
         table: Room for the features by the hashes of their names: a power of two, and more than there are features.
         mask: Room for the mask of a record.
         words: Room for the layout of a record: the place, the bits and the mask of each word.
+        part: `FEATURES` or `FEATURE_LISTS`: the only field of the records.
     """
     # The record whose layout is kept, the number of its words, and how many layouts may still be tried.
-    known, size, trials = -1, 0, _TRIALS
+    known, size, trials = -1, 0, _TRIALS if part == FEATURES else 0
     varies = len(sizes) > 0
     _fill_table(names, name_stops, table)
     for row in range(len(stops)):
@@ -94,9 +100,9 @@ def find(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             if varies:
                 sizes[_U64(feature), _U64(row)] = 0
         if start < stop:
-            first, last = _field(data, start, stop, _FIRST, True)
+            first, last = _field(data, start, stop, part, True)
             good = _found(
-                data, first, last, names, name_stops, kinds, counts, places, sizes, table, row
+                data, first, last, names, name_stops, kinds, counts, places, sizes, table, row, part
             )
             odd[_U64(row)] = not good
             if good and trials and row and _same_length(starts, stops, row):
@@ -173,32 +179,6 @@ def _word(data: Array, at: int) -> int:
 
 
 @compiled
-def copy_floats(data: Array, places: Positions, splits: Positions, out: Array) -> None:
-    """Copy the floats of all records that have them, byte by byte; `splits` says where in `out`, in floats."""
-    for row in range(len(places)):
-        at, to = places[row], 4 * splits[row]
-        if at >= 0:
-            for byte in range(4 * splits[row + 1] - to):
-                out[_U64(to + byte)] = data[_U64(at + byte)]
-
-
-@compiled
-def copy_numbers(data: Array, places: Positions, splits: Positions, out: Array) -> None:
-    """Decode the varints of all records that have them: seven bits per byte, lowest first."""
-    for row in range(len(places)):
-        at = places[row]
-        if at >= 0:
-            for to in range(splits[row], splits[row + 1]):
-                number, shift = _U64(0), _U64(0)
-                while data[_U64(at)] >= 0x80:
-                    number |= (_U64(data[_U64(at)]) & _U64(0x7F)) << shift
-                    shift += _U64(7)
-                    at += 1
-                out[_U64(to)] = np.int64(number | _U64(data[_U64(at)]) << shift)
-                at += 1
-
-
-@compiled
 def find_texts(
     data: Array, places: Positions, splits: Positions, starts: Positions, stops: Positions
 ) -> None:
@@ -227,6 +207,7 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
     sizes: Array,
     table: Array,
     row: int,
+    part: int,
 ) -> bool:
     """Write the places of the requested features of one record; return False if the record is odd."""
     feature = -1
@@ -238,14 +219,17 @@ def _found(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
             return False
         # Many records have the features in the order in which they are requested.
         feature = _named(data, key, key_stop, names, name_stops, feature + 1, table)
-        begin, count = _values(data, value, stop)
+        if part == FEATURES:
+            begin, count = _values(data, value, stop)
+        else:
+            begin, count = value, _count_steps(data, value, stop)
         if min(feature, count) == _ODD:
             return False
         if feature >= 0:
             if places[_U64(feature), _U64(row)] != MISSING:
                 return False
             if count != MISSING:
-                if data[_U64(value)] != kinds[_U64(feature)]:
+                if part == FEATURES and data[_U64(value)] != kinds[_U64(feature)]:
                     return False
                 if counts[_U64(feature)] == ANY:
                     sizes[_U64(feature), _U64(row)] = count
@@ -334,6 +318,42 @@ def _values(data: Array, at: int, end: int) -> tuple[int, int]:
     if kind == _FLOATS:
         return start, _ODD if (stop - start) % 4 else (stop - start) // 4
     return start, _count_numbers(data, start, stop)
+
+
+@compiled
+def find_middles(data: Array, starts: Positions, stops: Positions, middles: Positions) -> None:
+    """Write where the feature lists of each SequenceExample start, after its context."""
+    for row in range(len(stops)):
+        at, stop = starts[_U64(row)], stops[_U64(row)]
+        middles[_U64(row)] = at
+        if at < stop and data[_U64(at)] == FEATURES:
+            middles[_U64(row)] = _field(data, at, stop, FEATURES, False)[1]
+
+
+@compiled
+def find_steps(  # noqa: PLR0913, PLR0917 - compiled code takes only arrays
+    data: Array, starts: Positions, stops: Positions, kind: int, places: Array, sizes: Array
+) -> bool:
+    """Write where the values of each step start, and their number; return False if one is of another kind."""
+    for step in range(len(stops)):
+        begin, count = _values(data, starts[_U64(step)], stops[_U64(step)])
+        if count >= 0 and data[_U64(starts[_U64(step)])] != kind:
+            return False
+        places[_U64(step)] = begin
+        sizes[_U64(step)] = max(count, 0)
+    return True
+
+
+@compiled
+def _count_steps(data: Array, at: int, end: int) -> int:
+    """Return the number of steps of a feature list; `_ODD` if one is odd."""
+    count = 0
+    while 0 <= at < end:
+        start, at = _field(data, at, end, _FIRST, False)
+        if at < 0 or _values(data, start, at)[1] == _ODD:
+            return _ODD
+        count += 1
+    return count if at == end else _ODD
 
 
 @compiled

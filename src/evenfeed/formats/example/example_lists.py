@@ -121,7 +121,7 @@ def lists_of(records: Texts, wanted: Sequence[Plain]) -> list[Lists]:
 
 def at_once(records: Texts, wanted: Sequence[Plain]) -> list[Lists] | None:
     """Return the values of features of all records, by compiled loops; None if records do not match the request."""
-    asked = [_values_of(one) for one in wanted]
+    asked = [values_asked(one) for one in wanted]
     keys = {one.key: one for one in asked}
     if any(keys[one.key].dtype != one.dtype for one in asked):
         return None
@@ -135,18 +135,19 @@ def at_once(records: Texts, wanted: Sequence[Plain]) -> list[Lists] | None:
 
 def _one_by_one(examples: Sequence[Any], wanted: Plain) -> Lists:
     held = [
-        (one.feature.get(_values_of(wanted).key), Where(row)) for row, one in enumerate(examples)
+        (one.feature.get(values_asked(wanted).key), Where(row)) for row, one in enumerate(examples)
     ]
     if isinstance(wanted, Sequenced):
         parts = [sequenced_value(*one, wanted) for one in held]
         empty = np.empty((0, *wanted.shape), wanted.dtype)
     else:
-        parts = [varying_value(*one, _values_of(wanted)) for one in held]
-        empty = np.empty(0, _values_of(wanted).dtype)
+        parts = [varying_value(*one, values_asked(wanted)) for one in held]
+        empty = np.empty(0, values_asked(wanted).dtype)
     return Lists(np.concatenate([empty, *parts]), np.cumsum([0, *map(len, parts)]))
 
 
-def _values_of(wanted: Plain) -> Varying:
+def values_asked(wanted: Plain) -> Varying:
+    """Return the values that a feature is made of."""
     if isinstance(wanted, Ragged):
         return wanted.values
     return Varying(wanted.key, wanted.dtype) if isinstance(wanted, Sequenced) else wanted
