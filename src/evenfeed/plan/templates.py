@@ -18,6 +18,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.handles import Handle
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
 from evenfeed.core.structure import DATA, pack
@@ -150,6 +151,8 @@ def placeholder(index: int, spec: TypeSpec, maker: object) -> Any:
     match spec:
         case TensorSpec():
             return PartHandle(index, spec, maker)
+        case RaggedTensorSpec(ragged_rank=0):  # its values are plain arrays
+            return PartHandle(index, TensorSpec(spec.shape, spec.dtype), maker)
         case NoneTensorSpec():
             return None
         case DatasetSpec(element_spec=TensorSpec() as rows) if spec.shape.rank == 0:

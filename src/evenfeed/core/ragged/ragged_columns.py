@@ -98,6 +98,17 @@ def of_one_length(column: Array) -> RaggedTensor:
     return RaggedTensor(values, np.arange(rows + 1, dtype=np.int64) * length)
 
 
+def rows_of_rows(column: RaggedTensor) -> tuple[Array | Texts | RaggedTensor, Positions]:
+    """Return the rows of all elements as one column, and how many each element has. Does not copy values."""
+    first, last = int(column.splits[0]), int(column.splits[-1])
+    values = column.held
+    lengths = np.diff(column.splits).astype(np.int64, copy=False)
+    if isinstance(values, RaggedTensor):
+        return cut(values, first, last), lengths
+    rows = values[first:last]
+    return rows if isinstance(rows, Texts) else np.asarray(rows), lengths
+
+
 def dense(column: RaggedTensor) -> Array | Texts | None:
     """Return elements of one length as an array with a leading axis; None if they differ or are ragged."""
     values = column.held

@@ -14,18 +14,19 @@ from typing import Any, Final, cast
 import numpy as np
 
 from evenfeed.core.captures import named_by, names_used
+from evenfeed.core.randomness.seeds import AnySeed
 from evenfeed.core.side_effects import Effects, ProbeAbandoned
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.batching import PaddedBatch, Unbatch
-from evenfeed.plan.buffering import Prefetch
+from evenfeed.plan.buffering import Cache, Prefetch
 from evenfeed.plan.combining import Concatenate, Zip
 from evenfeed.plan.elementwise import Enumerate, Filter, Map, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
-from evenfeed.plan.node import Node
+from evenfeed.plan.node import Node, shared_below
 from evenfeed.plan.options import WithOptions
-from evenfeed.plan.ordering import OpenCount, Repeat, Shard, Skip, Take
+from evenfeed.plan.ordering import OpenCount, Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.sources import Range, Tensor, TensorSlice
 from evenfeed.plan.templates import (
     Counting,
@@ -60,7 +61,7 @@ _LIBRARIES: Final = frozenset({"builtins", "evenfeed", "jax", "jaxlib", "numpy"}
 _SOURCES: Final = (Held, Range, Tensor, TensorSlice)
 _STEPS: Final = (
     *(Batch, Concatenate, Enumerate, Filter, FlatMap, Interleave, Map, Prefetch, Repeat, Shard, Skip, Take, TakeWhile),
-    *(PaddedBatch, Unbatch, Window, WithOptions, Zip),
+    *(PaddedBatch, Shuffle, Unbatch, Window, WithOptions, Zip),
 )  # fmt: skip
 _PASSING_WINDOWS: Final = (Held, Prefetch, Shard, Skip, Take, Window, WithOptions, Zip)
 
@@ -128,7 +129,26 @@ def _is_usable(plans: Sequence[Node], maker: object) -> bool:
         return False
     if not all(is_made_by(node, maker) and _is_supported(node) for node in plan.walk()):
         return False
+    if not _starts_anew(plan, again):
+        return False
     return _same_steps(plan, again) and plan.element_spec == again.element_spec
+
+
+def _starts_anew(plan: Node, again: Node) -> bool:
+    """Return True if all shuffles and caches of a plan are in their first pass whenever the function is called.
+
+    The function must create them, with seeds, and no step may read them more than once.
+    """
+    nodes = list(plan.walk())
+    repeated = [below for node in nodes if isinstance(node, Repeat) for below in node.child.walk()]
+    read_again = {id(node) for node in (*repeated, *shared_below(nodes))}
+    return all(
+        node is not other
+        and id(node) not in read_again
+        and not (isinstance(node, Shuffle) and isinstance(node.seed, AnySeed))
+        for node, other in zip(nodes, again.walk(), strict=False)
+        if isinstance(node, Shuffle | Cache)
+    )
 
 
 def _specs_are_known(node: Node) -> bool:
@@ -239,6 +259,8 @@ def _is_supported(node: Node) -> bool:
         return function.is_vectorised and function.is_pure
     if isinstance(node, Batch):
         return node.row_splits_dtype is None
+    if isinstance(node, Cache):
+        return not node.filename
     if isinstance(node, Repeat):
         return node.count >= 0 or is_endless(node)
     return isinstance(node, (*_SOURCES, *_STEPS))

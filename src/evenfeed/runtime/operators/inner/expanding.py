@@ -7,7 +7,10 @@ import numpy as np
 
 from evenfeed.core.block import Block, Column, Positions, concatenated, frozen
 from evenfeed.core.conversion import Array
+from evenfeed.core.ragged.ragged_columns import rows_of_rows
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import INFINITE
+from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.combining import Concatenate, Zip
@@ -15,7 +18,7 @@ from evenfeed.plan.elementwise import Enumerate, Filter, Map, TakeWhile
 from evenfeed.plan.flattening import FlatMap, Interleave
 from evenfeed.plan.grouping import Batch
 from evenfeed.plan.node import Node
-from evenfeed.plan.ordering import Repeat, Shard, Skip, Take
+from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.templates import (
     Counting,
     Hole,
@@ -41,6 +44,7 @@ from evenfeed.runtime.operators.inner.expanded import (
     runs,
 )
 from evenfeed.runtime.operators.inner.nesting import joined_inner, windows
+from evenfeed.runtime.operators.inner.shuffling import shuffled
 from evenfeed.runtime.positions.rows import numbered, side_by_side
 
 
@@ -60,7 +64,7 @@ class Expander:
         self._fixed: dict[int, Block] = {}
         self._inner = {id(node): made for node in plan.walk() if (made := _inner_of(node, read))}
         self._has_holes = {
-            id(node) for node in plan.walk() if any(map(depends_on_element, node.walk()))
+            id(node) for node in plan.walk() if any(map(_is_made_for_each, node.walk()))
         }
 
     def __call__(self, elements: Block) -> Expanded:
@@ -103,6 +107,11 @@ class Expander:
         one = Expanded(rows, np.array([rows.length]))
         lengths = np.full(count, rows.length)
         return Expanded(one.picked(np.zeros(count, np.int64), lengths), lengths)
+
+
+def _is_made_for_each(node: Node) -> bool:
+    """Return True unless a node has the same elements for all: a shuffle would be in another pass when it is read again."""
+    return depends_on_element(node) or isinstance(node, Shuffle)
 
 
 def _inner_of(node: Node, read: Callable[[Node], Block]) -> Expander | None:
@@ -187,15 +196,18 @@ def _part(hole: "int | Whole", elements: Block) -> Any:
     return np.repeat(source[None], elements.length, axis=0)
 
 
-def _rows(column: Column) -> tuple[Array, Positions]:
+def _rows(column: Column) -> tuple[Column, Positions]:
     """Return the rows of all values of a column, and how many each has."""
-    if isinstance(column, np.ndarray) and column.ndim > 1:
+    if isinstance(column, np.ndarray | Texts) and column.ndim > 1:
         count, length = column.shape[:2]
         return column.reshape(count * length, *column.shape[2:]), np.full(count, length)
-    if isinstance(column, list) and all(type(part) is np.ndarray and part.ndim for part in column):
-        kinds = {(part.shape[1:], part.dtype) for part in column}
-        if len(kinds) == 1:
-            return np.concatenate(column), np.array(list(map(len, column)))
+    if isinstance(column, RaggedTensor):
+        return rows_of_rows(column)
+    if isinstance(column, list) and all(isinstance(part, np.ndarray) for part in column):
+        parts = [part.view(np.ndarray) for part in column]  # not as tensors
+        kinds = {(part.shape[1:], part.dtype) for part in parts}
+        if len(kinds) == 1 and all(part.ndim for part in parts):
+            return np.concatenate(parts), np.array(list(map(len, parts)))
     raise NotExpandable
 
 
@@ -235,7 +247,9 @@ def _step(node: Node, below: list[Expanded], elements: Block) -> Expanded:
             return _selected(below[0], node, _counts(node, elements))
         case Shard():
             return _sharded(below[0], node)
-        case _:  # options and buffers do not change elements
+        case Shuffle():
+            return shuffled(below[0], node)
+        case _:  # options, buffers and caches do not change elements
             return below[0]
 
 
