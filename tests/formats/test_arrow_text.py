@@ -150,7 +150,9 @@ def test_pyarrow_reads_long_csv_files(tmp_path, monkeypatch):
     (tmp_path / "a.csv").write_text("a,b,c,d\n" + "".join(lines))
     parsed = []
     csv_columns = arrow_text.csv_columns
-    monkeypatch.setattr(arrow_text, "csv_columns", lambda *a: parsed.append(1) or csv_columns(*a))
+    monkeypatch.setattr(
+        arrow_text, "csv_columns", lambda *a, **k: parsed.append(1) or csv_columns(*a, **k)
+    )
 
     def dataset():
         return tf.data.experimental.CsvDataset(

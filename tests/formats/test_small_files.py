@@ -9,7 +9,10 @@ import pytest
 from tests.resuming import assert_resumes, rows_of
 
 import evenfeed as tf
+from evenfeed.core import dtypes
 from evenfeed.formats.bytes import small_files
+from evenfeed.formats.csv_fields import CsvColumn
+from evenfeed.formats.csv_files import CsvFile, CsvLayout
 from evenfeed.formats.text_lines import LineFile
 from evenfeed.formats.tfrecord.records import RecordFile
 from evenfeed.runtime.operators.files import ReadFiles
@@ -118,6 +121,39 @@ def test_lines_of_small_files_end_with_their_file(tmp_path, kind, monkeypatch):
     ]
     _one_by_one(monkeypatch)
     assert together == _found(ReadFiles(files))
+
+
+TABLES = [
+    *(b"a,b\n1,x\n2,y\n", b"a,b\n3,z", b"a,b\r\n4,p\r\n", b'a,b\n5,"q"\n', b"a,b\n", b"a,b", b""),
+    *(b"a,b\n6,r\nbad,s\n7,t\n", b"a\n8,u\n", b"a,b\n9,v,w\n", b"a,b\n,x\n", b"a,b\n10,x\r11,y\n"),
+    *(b"a,b\n12,x\n\n", b"\x1f\x8b,b\n13,x\n", b'a,b\n14,"open\n', b"a,b\n15,x\n", b"a,b\n16,y\n"),
+]
+
+
+@pytest.mark.parametrize("kind", PACK)
+@pytest.mark.parametrize("has_header", [True, False])
+def test_records_of_small_csv_files_end_with_their_file(tmp_path, kind, has_header, monkeypatch):
+    columns = (CsvColumn("a", dtypes.int64), CsvColumn("b", dtypes.string, b""))
+    layout = CsvLayout(columns, (0, 1), header=has_header)
+    files = []
+    for number, text in enumerate(TABLES):
+        body = text if has_header else text[text.find(b"\n") + 1 :]
+        (tmp_path / f"{number}").write_bytes(PACK[kind](body))
+        files.append(CsvFile(str(tmp_path / f"{number}"), kind, layout))
+    assert CsvFile.read_together(files[:3]).block.length == 4
+    together = _found(ReadFiles(files))
+    assert {1, 2, 3, 4, 5, 6, 7, 15, 16} <= set(together)
+    _one_by_one(monkeypatch)
+    assert together == _found(ReadFiles(files))
+
+
+def test_small_csv_files_of_other_layouts_are_not_read_together(tmp_path):
+    files = []
+    for number, dtype in enumerate([dtypes.int64, dtypes.string]):
+        (tmp_path / f"{number}").write_bytes(b"1\n2\n")
+        layout = CsvLayout((CsvColumn("a", dtype),), (0,))
+        files.append(CsvFile(str(tmp_path / f"{number}"), "", layout))
+    assert _found(ReadFiles(files)) == [1, 2, b"1", b"2"]
 
 
 def test_a_row_of_a_small_file_knows_its_file_and_byte(tmp_path):

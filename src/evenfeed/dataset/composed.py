@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, final
 
 import numpy as np
@@ -26,6 +27,9 @@ from evenfeed.plan.checking import AssertCardinality
 
 _ALL: Final = 2**63 - 1
 _AS_STORED: Final = {"TEXT": (str, bytes), "REAL": float, "INTEGER": int}
+# What the values of a column are if they need no conversion.
+_PLAIN: Final = {dtypes.string: str, dtypes.int64: int, dtypes.float64: float}
+_ROWS_TOGETHER: Final = 64
 _RECORDS: Final = TensorSpec([None], dtypes.string)
 
 
@@ -308,8 +312,9 @@ def SqlDataset(  # noqa: N802 - TensorFlow's name
                         f"The query has {len(columns)} columns, but output_types has {len(types)}.",
                         fix="pass a query that selects rows, and one dtype for each column.",
                     )
-                for row in cursor:
-                    yield tuple(_cell(database, *pair) for pair in zip(row, types, strict=True))
+                for found in _chunks(cursor):
+                    pairs = zip(zip(*found, strict=True), types, strict=True)
+                    yield from zip(*(_cells(database, *pair) for pair in pairs), strict=True)
             except sqlite3.Error as error:
                 raise UnknownError(
                     f"The query failed: {error}.", fix="check the query and the database."
@@ -326,6 +331,26 @@ def _opened(path: str) -> Any:
         raise InvalidArgumentError(
             f"The database {path} cannot be opened: {error}.", fix="check the path."
         ) from error
+
+
+def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
+    """Yield some rows at a time; those before an error, too."""
+    found: list[Any] = [()]
+    while found:
+        found = []
+        try:
+            found.extend(islice(rows, _ROWS_TOGETHER))
+        finally:
+            if found:
+                yield found
+
+
+def _cells(database: Any, values: Sequence[Any], dtype: Any) -> Sequence[Any]:
+    """Return the values of a column. Most are stored as what they become."""
+    plain = _PLAIN.get(dtype)
+    if plain is not None and set(map(type, values)) == {plain}:
+        return values
+    return [_cell(database, value, dtype) for value in values]
 
 
 def _cell(database: Any, value: Any, dtype: Any) -> Any:

@@ -157,12 +157,35 @@ class Cutter:
             return fields, {}
         out, wrong = list(fields), dict[int, str]()
         for place, field in enumerate(fields):
-            if QUOTE in field:
-                inner = field[1:-1].replace(b'""', b"") if field.startswith(QUOTE) else field
-                if QUOTE in inner:
+            if QUOTE not in field:
+                continue
+            inner = field[1:-1]
+            if QUOTE in inner or not field.startswith(QUOTE):
+                unpaired = inner.replace(b'""', b"") if field.startswith(QUOTE) else field
+                if QUOTE in unpaired:
                     wrong[place] = _DOUBLED if field.startswith(QUOTE) else _INSIDE
-                out[place] = field[1:-1].replace(b'""', QUOTE)
+                inner = inner.replace(b'""', QUOTE)
+            out[place] = inner
         return out, wrong
+
+
+def has_whole_quotes(text: bytes, delimiter: bytes) -> bool:
+    r"""Return True if quotes are only around whole fields, and none of these has a quote or a line ending in it.
+
+    Args:
+        text: Records, each ending with `\n`.
+        delimiter: The byte between two fields.
+    """
+    letters = np.frombuffer(text, np.uint8)
+    quotes = np.flatnonzero(letters == ord(QUOTE))
+    if len(quotes) % 2 or delimiter == QUOTE:
+        return False
+    is_end = np.isin(np.arange(256), [delimiter[0], ord("\n")])
+    # Before the first byte is the last one, which is a line ending.
+    if not (is_end[letters[quotes[::2] - 1]] & is_end[letters[quotes[1::2] + 1]]).all():
+        return False
+    lines = np.flatnonzero(letters == ord("\n"))
+    return not np.any(np.searchsorted(quotes, lines) % 2)
 
 
 #: The dtypes that a field can have.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, ClassVar, Final, final
 
 import numpy as np
@@ -12,10 +13,11 @@ from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.formats.bytes.byte_windows import UncountedFile
 from evenfeed.formats.bytes.inflating import open_bytes
-from evenfeed.formats.csv_fields import OPEN, QUOTE, CsvColumn, Cutter, Records
-from evenfeed.formats.reader import Chunk, RowReader
+from evenfeed.formats.bytes.small_files import contents_of
+from evenfeed.formats.csv_fields import OPEN, QUOTE, CsvColumn, Cutter, Records, has_whole_quotes
+from evenfeed.formats.reader import Chunk, RowReader, Together
 from evenfeed.formats.tables import arrow_text
-from evenfeed.formats.text_lines import LONGEST, endless
+from evenfeed.formats.text_lines import GZIP_MAGIC, LONGEST, endless
 
 # The first read is short, so that the first row arrives soon; longer reads cost less per row.
 _FIRST_READ: Final = 1 << 15
@@ -76,6 +78,26 @@ class CsvFile(UncountedFile):
     def _kind(self) -> str:
         return f"{super()._kind} {self.layout}"
 
+    @classmethod
+    def read_together(cls, files: Sequence["CsvFile"]) -> Together | None:
+        layout = files[0].layout
+        alike = list(takewhile(lambda file: file.layout == layout, files))
+        bodies: list[bytes] = []
+        for text in contents_of(alike):
+            body = _body(text, layout)
+            if body is None:
+                break
+            bodies.append(body)
+        while bodies:
+            block = _rows_of(b"".join(bodies), layout)
+            if block is not None:
+                ends = np.cumsum([body.count(b"\n") for body in bodies])
+                return Together(block, ends)
+            bodies = bodies[
+                : len(bodies) // 2
+            ]  # a record of the first that is left out may be wrong
+        return None
+
     def open(self) -> "CsvReader":
         """Open the file for one iterator: the reader has a position."""
         return CsvReader(self)
@@ -88,7 +110,9 @@ def table_of(
     if len(set(places)) < len(places):
         return None
     wanted = [(place, column.dtype) for place, column in zip(places, layout.columns, strict=True)]
-    arrays = arrow_text.csv_columns(text, layout.delimiter, width, wanted, layout.na_value)
+    arrays = arrow_text.csv_columns(
+        text, layout.delimiter, width, wanted, layout.na_value, quoted=layout.quoted
+    )
     if arrays is None:
         return None
     found: list[Array | Texts] = []
@@ -98,6 +122,38 @@ def table_of(
             return None
         found.append(values)
     return found
+
+
+def _body(text: bytes, layout: CsvLayout) -> bytes | None:
+    r"""Return the records of a file behind its header, each with a `\n`; None if they are not plainly lines."""
+    text = text.replace(b"\r\n", b"\n")
+    if b"\r" in text or text.startswith(GZIP_MAGIC) or (layout.quoted and QUOTE in text):
+        return None
+    if not text.endswith(b"\n"):
+        text += b"\n"
+    return text[text.find(b"\n") + 1 :] if layout.header else text
+
+
+def _rows_of(text: bytes, layout: CsvLayout) -> Block | None:
+    """Return the rows of lines without quotes; None if a record is wrong."""
+    records, _ = Cutter(layout.delimiter, quoted=False).cut(text, is_last=True)
+    if not records.count or records.width is None:
+        return None
+    try:
+        places = layout.places(records.width)
+    except ValueError:
+        return None
+    if arrow_text.is_worth_it(len(text)):
+        table = table_of(text, layout, records.width, places)
+        if table is not None:
+            return Block(tuple(table), records.count)
+    columns: list[Array] = []
+    for column, place in zip(layout.columns, places, strict=True):
+        values, wrong = column.values(records.fields[place :: records.width], layout.na_value)
+        if wrong:
+            return None
+        columns.append(values)
+    return Block(tuple(columns), records.count)
 
 
 @final
@@ -194,7 +250,7 @@ class CsvReader(RowReader):
 
         Returns the records, without their fields, and the rest of the text.
         """
-        if not arrow_text.is_worth_it(len(text)) or (self._layout.quoted and QUOTE in text):
+        if not arrow_text.is_worth_it(len(text)):
             return None
         end = text.rfind(b"\n") + 1
         original = text[:end]
@@ -202,9 +258,10 @@ class CsvReader(RowReader):
         if b"\r" in plain:  # a lone one ends a record, and may end the header
             return None
         body = plain[plain.find(b"\n") + 1 :] if is_first else plain
-        if not body:
+        has_quotes = self._layout.quoted and QUOTE in plain
+        if not body or (has_quotes and not has_whole_quotes(plain, self._layout.delimiter)):
             return None
-        width = body.count(self._layout.delimiter, 0, body.find(b"\n")) + 1
+        width = len(self._cutter.cut(body[: body.find(b"\n") + 1], is_last=True)[0].fields)
         try:
             places = self._layout.places(width)
         except ValueError:

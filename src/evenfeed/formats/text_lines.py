@@ -21,7 +21,7 @@ _FIRST_READ: Final = 1 << 15
 _LONGEST_READ: Final = 1 << 18
 # A binary file may have no line ending at all, and /dev/zero never ends.
 LONGEST: Final = 1 << 28
-_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class LineFile(FileOfLines):
 
 def _is_plain(text: bytes) -> bool:
     r"""Return True for text that may be joined with more. A `\r` at the end would become part of a line ending."""
-    return not text.startswith(_GZIP_MAGIC) and not text.endswith(b"\r")
+    return not text.startswith(GZIP_MAGIC) and not text.endswith(b"\r")
 
 
 @final
@@ -174,7 +174,7 @@ class LineReader(ChunkReader):
                 raise endless(self.path, "line", self._stop)
 
     def _check_plain(self, start: bytes) -> None:
-        if start.startswith(_GZIP_MAGIC):
+        if start.startswith(GZIP_MAGIC):
             raise DataLossError(
                 f"{self.path} is not plain text: it starts with a GZIP header.",
                 fix='pass compression_type="GZIP".',

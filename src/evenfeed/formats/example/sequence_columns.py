@@ -17,7 +17,7 @@ from evenfeed.formats.example.example_columns import ExamplesKernel
 from evenfeed.formats.example.example_lists import Plain
 from evenfeed.formats.example.features import Ragged, Sequenced, Varying
 from evenfeed.formats.example.sequence_steps import (
-    Steps,
+    StepLists,
     batch_of_steps,
     contexts_of,
     steps_of_lists,
@@ -82,7 +82,7 @@ def _list_of(wanted: Plain | Count) -> Plain:
     return wanted.of if isinstance(wanted, Count) else wanted
 
 
-def _column(held: Steps, wanted: Plain, shape: Sequence[int]) -> Any:
+def _column(held: StepLists, wanted: Plain, shape: Sequence[int]) -> Any:
     if len(shape) == 1:
         if isinstance(wanted, Ragged):
             return held.ragged(wanted)

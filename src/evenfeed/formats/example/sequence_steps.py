@@ -40,7 +40,7 @@ _EXAMPLES: Final = 8
 
 @final
 @dataclass(frozen=True)
-class Steps:
+class StepLists:
     """The values of one feature list in all records.
 
     Attributes:
@@ -56,14 +56,14 @@ class Steps:
         """The number of steps of each record."""
         return np.diff(self.splits)
 
-    def parts(self, rows: int) -> Iterator["Steps"]:
+    def parts(self, rows: int) -> Iterator["StepLists"]:
         """Yield the steps of `rows` records at a time."""
         values, ends = np.asarray(self.lists.values), self.lists.splits
         for first in range(0, len(self.splits) - 1, rows):
             splits = self.splits[first : first + rows + 1]
             mine = ends[splits[0] : splits[-1] + 1]
             lists = Lists(values[mine[0] : mine[-1]], mine - mine[0])
-            yield Steps(lists, splits - splits[0])
+            yield StepLists(lists, splits - splits[0])
 
     def arrays(self, wanted: Sequenced) -> Lists:
         """Return each step as an array."""
@@ -88,7 +88,7 @@ class Steps:
         return SparseTensor(indices, np.asarray(self.lists.values), shape)
 
 
-def batch_of_steps(held: Steps, wanted: Plain) -> Any:
+def batch_of_steps(held: StepLists, wanted: Plain) -> Any:
     """Return what `parse_sequence_example` gives for a feature list: a sparse tensor, a ragged one or an array."""
     if isinstance(wanted, Ragged):
         return held.ragged(wanted)
@@ -115,7 +115,7 @@ def contexts_of(records: Texts) -> Texts:
     return Texts.of([kind(features=one.context).SerializeToString() for one in messages])
 
 
-def steps_of_lists(records: Texts, wanted: Sequence[Plain]) -> list[Steps]:
+def steps_of_lists(records: Texts, wanted: Sequence[Plain]) -> list[StepLists]:
     """Return the feature lists of all records.
 
     Raises:
@@ -129,7 +129,7 @@ def steps_of_lists(records: Texts, wanted: Sequence[Plain]) -> list[Steps]:
     return [_one_by_one(lists, one) for one in wanted]
 
 
-def steps_at_once(records: Texts, wanted: Sequence[Plain]) -> list[Steps] | None:
+def steps_at_once(records: Texts, wanted: Sequence[Plain]) -> list[StepLists] | None:
     """Return the feature lists of all records, by compiled loops; None if records do not match the request."""
     asked = [values_asked(one) for one in wanted]
     keys = {one.key: one for one in asked}
@@ -137,7 +137,7 @@ def steps_at_once(records: Texts, wanted: Sequence[Plain]) -> list[Steps] | None
     if found is None:
         return None
     by_key = dict(zip(keys, zip(found.places, found.sizes, strict=True), strict=True))
-    steps: list[Steps] = []
+    steps: list[StepLists] = []
     for one, of in zip(wanted, asked, strict=True):
         held = _steps(found.lists.data, *by_key[of.key], one, of)
         if held is None:
@@ -193,7 +193,7 @@ def _written_again(records: Texts, rows: Positions) -> Texts:
 
 def _steps(
     data: Array, places: Positions, counts: Positions, wanted: Plain, asked: Varying
-) -> Steps | None:
+) -> StepLists | None:
     """Return the steps of all records; None if some do not match the request."""
     must_exist = isinstance(wanted, Sequenced) and not wanted.may_miss
     if must_exist and (places == example_kernels.MISSING).any():
@@ -209,10 +209,10 @@ def _steps(
         if not is_array.all():
             return None
     ends = np.append(np.int64(0), np.cumsum(sizes))
-    return Steps(Lists(values_at(data, begins, ends, asked.dtype), ends), splits)
+    return StepLists(Lists(values_at(data, begins, ends, asked.dtype), ends), splits)
 
 
-def _one_by_one(records: Sequence[Any], wanted: Plain) -> Steps:
+def _one_by_one(records: Sequence[Any], wanted: Plain) -> StepLists:
     asked = values_asked(wanted)
     held = [lists.get(asked.key) for lists in records]
     features = [None if one is None else one.feature for one in held]
@@ -220,14 +220,14 @@ def _one_by_one(records: Sequence[Any], wanted: Plain) -> Steps:
         parts = [steps_of(steps, Where(row), wanted) for row, steps in enumerate(features)]
         splits = np.cumsum([0, *map(len, parts)])
         values = np.concatenate([np.empty(0, wanted.dtype), *(part.ravel() for part in parts)])
-        return Steps(Lists(values, np.arange(int(splits[-1]) + 1) * wanted.count), splits)
+        return StepLists(Lists(values, np.arange(int(splits[-1]) + 1) * wanted.count), splits)
     lists = [lists_of_steps(steps or (), row, asked) for row, steps in enumerate(features)]
     ends = np.cumsum([0, *(len(step) for steps in lists for step in steps)])
     flat: list[Any] = []
     for steps in lists:
         for step in steps:
             flat += step
-    return Steps(Lists(array_of(flat, asked.dtype), ends), np.cumsum([0, *map(len, lists)]))
+    return StepLists(Lists(array_of(flat, asked.dtype), ends), np.cumsum([0, *map(len, lists)]))
 
 
 def _counted(lengths: Array) -> Array:

@@ -67,17 +67,24 @@ def _parsed(text: bytes, read: Callable[[Any, Any, int], Any], module: int) -> A
         return None
 
 
-def csv_columns(
-    text: bytes, delimiter: bytes, width: int, wanted: Sequence[tuple[int, DType]], missing: bytes
+def csv_columns(  # noqa: PLR0913 - a keyword-only argument
+    text: bytes,
+    delimiter: bytes,
+    width: int,
+    wanted: Sequence[tuple[int, DType]],
+    missing: bytes,
+    *,
+    quoted: bool = False,
 ) -> list[Any] | None:
     r"""Return the wanted fields of CSV records as Arrow arrays; those of numbers may have nulls.
 
     Args:
-        text: Records without quotes, each ending with `\n`.
+        text: Records, each ending with `\n`.
         delimiter: The byte between two fields.
         width: The number of fields in each record.
         wanted: The place and dtype of each wanted field.
         missing: A value that counts as an empty field.
+        quoted: Whether some fields are in quotes.
     """
     if text.startswith(_UTF8_MARK) or (missing and missing in text):
         return None
@@ -93,7 +100,9 @@ def csv_columns(
             source,
             csv.ReadOptions(column_names=names, block_size=block),
             csv.ParseOptions(
-                delimiter=delimiter.decode("latin-1"), quote_char=False, ignore_empty_lines=False
+                delimiter=delimiter.decode("latin-1"),
+                quote_char='"' if quoted else False,
+                ignore_empty_lines=False,
             ),
             csv.ConvertOptions(
                 check_utf8=False,

@@ -40,6 +40,7 @@ _FEW: Final = 16
 _MOST_ALIKE: Final = 1 << 12
 
 
+@lru_cache(maxsize=1 << 16)
 def header_of(length: int) -> bytes:
     """Return the header of a record: its length and the length's checksum."""
     return LENGTH.pack(length) + FOOTER.pack(checksum_of(length))

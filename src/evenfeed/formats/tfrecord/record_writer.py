@@ -116,7 +116,7 @@ class TFRecordWriter:
 
     def write(self, record: bytes) -> None:
         """Append one record."""
-        payload = _payload(record)
+        payload = record if type(record) is bytes else _payload(record)
         self._write(header_of(len(payload)) + payload + FOOTER.pack(masked(payload)))
 
     def flush(self) -> None:
