@@ -274,3 +274,12 @@ def test_joined_lengths_of_different_shapes_are_an_error_in_a_compiled_function(
         tf.function(lambda x: tf.stack([tf.shape(x), tf.shape(x)[:1]]))(tf.ones((4, 3)))
     with pytest.raises(ValueError, match=r"axis|dimension"):
         tf.function(lambda x: tf.concat([tf.shape(x), [1]], 1))(tf.ones((4, 3)))
+
+
+def test_an_array_is_measured_without_a_copy(monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("copied to a device")
+
+    monkeypatch.setattr(jax, "device_put", refused)
+    array = np.zeros((2, 3), np.float32)
+    assert (int(tf.size(array)), int(tf.rank(array))) == (6, 2)

@@ -235,8 +235,7 @@ def size(input: object, out_type: DTypeLike | None = None, name: str | None = No
         return _as_known(
             math.prod(np.asarray(input.dense_shape).tolist()), out_type or dtypes.int32
         )
-    tensor = input.flat_values if isinstance(input, RaggedTensor) else convert_to_tensor(input)
-    return _as_known(tensor.size, out_type or dtypes.int32)
+    return _as_known(_measured(input).size, out_type or dtypes.int32)
 
 
 def rank(input: object, name: str | None = None) -> Tensor:
@@ -248,8 +247,16 @@ def rank(input: object, name: str | None = None) -> Tensor:
         2
     """
     is_composite = isinstance(input, RaggedTensor | SparseTensor)
-    count = len(input.shape) if is_composite else convert_to_tensor(input).ndim
+    count = len(input.shape) if is_composite else _measured(input).ndim
     return _as_known(count, dtypes.int32)
+
+
+def _measured(input: object) -> Any:
+    """Return a tensor with the shape of the input. An array is not copied to a device to be measured."""
+    if isinstance(input, RaggedTensor):
+        return input.flat_values
+    is_array = isinstance(input, np.ndarray)
+    return cast("Any", input) if is_array else convert_to_tensor(input)
 
 
 def shape_n(
