@@ -219,3 +219,18 @@ def test_choices_of_datasets_that_have_ended_are_passed_over_together(monkeypatc
     found = [int(x) for x in Dataset.sample_from_datasets(parts, seed=4)]
     assert sorted(found) == [*range(10), *range(100, 1100), *range(2000, 2003)]
     assert len(served) < 40
+
+
+@pytest.mark.parametrize("weights", [None, [1.0 + k % 3 for k in range(60)]])
+def test_datasets_are_not_read_for_choices_far_behind_one_that_ended(monkeypatch, weights):
+    reads, read_one = [], ReadChosen._read_one
+
+    def counting(self, number, count):
+        reads.append(count)
+        return read_one(self, number, count)
+
+    monkeypatch.setattr(ReadChosen, "_read_one", counting)
+    parts = [Dataset.range(5 * k, 5 * k + 5) for k in range(60)]
+    drawn = Dataset.sample_from_datasets(parts, weights, seed=3)
+    assert sorted(int(x) for x in drawn) == list(range(300))
+    assert sum(reads) < 10 * 300

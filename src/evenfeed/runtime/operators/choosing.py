@@ -1,7 +1,8 @@
 """Operators for choose_from_datasets and sample_from_datasets, and for the counter and random sources."""
 
 from collections.abc import Sequence
-from typing import Final, final
+from functools import cached_property
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from evenfeed.runtime.step import Step, runs
 
 # The most numbers to make at a time: a shuffle of everything asks for more than fit into memory.
 _MOST: Final = 1 << 20
+
+# The fewest choices to serve at a time.
+_LEAST: Final = 16
 
 
 @runs(Counter)
@@ -85,31 +89,27 @@ class DrawChoices(Operator):
         self._next = 0
 
     def read(self, most: int) -> Block | None:
-        weights = self._next_weights(most)
-        if weights is None:
-            return None
-        with np.errstate(over="ignore"):  # reported by the error below
-            ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
-        if not np.isfinite(
-            ends[:, -1]
-        ).all():  # nothing could be drawn, and no dataset would ever end
-            row = weights[~np.isfinite(ends[:, -1])][0]
-            raise InvalidArgumentError(
-                f"Weights must have a finite sum, but got {row.tolist()}.",
-                fix="divide the weights by the largest one.",
-            )
-        draws = raw(self._key, self._next, len(ends)) >> np.uint64(11)
-        points = draws.astype(np.float64) * 2.0**-53 * ends[:, -1]
-        self._next += len(ends)
-        choices = (points[:, None] >= ends[:, :-1]).sum(axis=1, dtype=np.int64)
-        return Block((choices,), len(choices))
-
-    def _next_weights(self, most: int) -> Array | None:
         if not isinstance(self._weights, Operator):
-            weights = np.asarray(self._weights, np.float64)
-            return np.broadcast_to(weights, (most, len(weights)))
+            choices = np.searchsorted(self._ends[:-1], self._points(most, self._ends[-1]), "right")
+            return Block((choices,), most)
         block = self._weights.read(most)
-        return None if block is None else np.asarray(block.columns[0], np.float64)
+        if block is None:
+            return None
+        ends = _ends_of(np.asarray(block.columns[0], np.float64))
+        points = self._points(block.length, ends[:, -1])
+        choices = (points[:, None] >= ends[:, :-1]).sum(axis=1, dtype=np.int64)
+        return Block((choices,), block.length)
+
+    @cached_property
+    def _ends(self) -> Array:
+        """The ends of the ranges from which each child is drawn, if all draws have the same weights."""
+        return _ends_of(np.asarray([self._weights], np.float64))[0]
+
+    def _points(self, count: int, stop: Any) -> Array:
+        """Draw numbers from 0 up to `stop`."""
+        draws = raw(self._key, self._next, count) >> np.uint64(11)
+        self._next += count
+        return draws.astype(np.float64) * 2.0**-53 * stop
 
     def state(self) -> State:
         inner = self._weights.state() if isinstance(self._weights, Operator) else None
@@ -122,6 +122,18 @@ class DrawChoices(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (self._weights,) if isinstance(self._weights, Operator) else ()
+
+
+def _ends_of(weights: Array) -> Array:
+    with np.errstate(over="ignore"):  # reported by the error below
+        ends = np.cumsum(np.where(weights > 0, weights, 0), axis=1)
+    finite = np.isfinite(ends[:, -1])
+    if not finite.all():  # nothing could be drawn, and no dataset would ever end
+        raise InvalidArgumentError(
+            f"Weights must have a finite sum, but got {weights[~finite][0].tolist()}.",
+            fix="divide the weights by the largest one.",
+        )
+    return ends
 
 
 @runs(Choose)
@@ -168,6 +180,8 @@ class ReadChosen(Operator):
         self._choices = PushbackReader(choices)
         self._node = node
         self._ended = [False] * len(children)
+        # How many choices to serve at a time: what is read behind a choice that cannot be served is given back.
+        self._together = _LEAST
         # Errors of reads made ahead of their choice, each with the position before the read.
         self._failed: dict[int, tuple[State, Exception]] = {}
 
@@ -177,9 +191,12 @@ class ReadChosen(Operator):
             if block is None:
                 return None
             choices = self._numbers(block)
-            places = self._open(choices)
+            places = self._open(choices)[: self._together]
+            if len(places) == self._together:
+                choices = choices[: int(places[-1]) + 1]
             rows, served = self._serve(choices[places])
             passed = rows is None and len(places) > 0
+            self._together = max(_LEAST, 2 * (served if served < len(places) else self._together))
             used = int(places[served]) + passed if served < len(places) else len(choices)
             self._choices.give_back(block.length - used)
             if rows is not None:
@@ -215,15 +232,14 @@ class ReadChosen(Operator):
     def _serve(self, choices: Positions) -> tuple[Block | None, int]:
         """Read what the first choices name; return it, and how many choices were used."""
         blocks: dict[int, Block | None] = {}
-        used = len(choices)
-        for number in np.unique(choices).tolist():
-            places = np.flatnonzero(choices == number)
+        used, groups = len(choices), _by_child(choices)
+        for number, places in groups.items():
             block = blocks[number] = self._read_one(number, len(places))
             served = 0 if block is None else block.length
             if served < len(places):
                 used = min(used, int(places[served]))
         for number, block in blocks.items():
-            count = int(np.count_nonzero(choices[:used] == number))
+            count = int(np.searchsorted(groups[number], used))
             if block is not None:
                 self._feeds[number].give_back(block.length - count)
                 blocks[number] = block.cut(0, count) if count else None
@@ -280,3 +296,14 @@ class ReadChosen(Operator):
 
     def children(self) -> tuple[Operator, ...]:
         return (*(feed.child for feed in self._feeds), self._choices.child)
+
+
+def _by_child(choices: Positions) -> dict[int, Positions]:
+    """Return where each child is chosen, by its number."""
+    if not len(choices):
+        return {}
+    order = np.argsort(choices, kind="stable")
+    ordered = choices[order]
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    numbers = ordered[[0, *starts.tolist()]].tolist()
+    return dict(zip(numbers, np.split(order, starts), strict=True))
