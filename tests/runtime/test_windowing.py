@@ -6,7 +6,8 @@ from tests.failing import ERROR, failing, outcome, unless
 from tests.saying import error_saying
 
 import evenfeed as tf
-from evenfeed.runtime.operators.keyed_elements import KeyedElements
+from evenfeed.runtime.operators.flattening import ReadGroups
+from evenfeed.runtime.operators.keyed_elements import FullGroups
 
 
 def grouped(dataset, key=lambda x: x % 2):
@@ -61,10 +62,13 @@ def bucketed(dataset):
 
 
 def test_keys_of_a_complete_cache_are_found_many_at_a_time(monkeypatch):
-    reads, keys = [], KeyedElements._keys
-    monkeypatch.setattr(
-        KeyedElements, "_keys", lambda self, block: reads.append(block.length) or keys(self, block)
-    )
+    reads, keys = [], FullGroups._find_keys
+
+    def find_keys(self, block, first):
+        reads.append(block.length)
+        keys(self, block, first)
+
+    monkeypatch.setattr(FullGroups, "_find_keys", find_keys)
     list(bucketed(stored(40)))
     assert sum(reads) == 39  # the second round, without its first element
     assert len(reads) < 8
@@ -170,3 +174,96 @@ def test_the_size_of_a_window_is_a_whole_number(size):
     assert outcome(made.ignore_errors()) == []
     with pytest.raises(TypeError, match="the result of window_size_func must be a whole number"):
         list(made)
+
+
+REDUCED = {
+    "batch": lambda key, group: group.batch(2),
+    "by key": lambda key, group: group.batch(int(key) + 1, drop_remainder=True),
+    "with its key": lambda key, group: group.map(lambda *x: (key, x)).batch(3),
+    "elements": lambda key, group: group.skip(1),
+    "nothing": lambda key, group: group.take(0),
+    "beside others": lambda key, group: tf.data.Dataset.zip((group, tf.data.Dataset.range(2))),
+    "filter": lambda key, group: group.filter(lambda x, *_: tf.cast(x, tf.int64) % 5 < 3),
+    "shuffle": lambda key, group: group.shuffle(3, seed=1),
+}
+ROWS = {
+    "numbers": lambda: tf.data.Dataset.range(150),
+    "pairs": lambda: tf.data.Dataset.range(150).map(lambda x: (x, tf.cast(x, tf.float32) / 3)),
+    "text": lambda: tf.data.Dataset.range(150).map(lambda x: (x, tf.strings.as_string(x))),
+    "generated": lambda: tf.data.Dataset.from_generator(
+        lambda: range(150), output_signature=tf.TensorSpec([], tf.int64)
+    ),
+}
+
+
+def by_three(dataset, reduce_func):
+    return dataset.group_by_window(
+        lambda x, *_: x % 3, reduce_func, window_size_func=lambda key: key + 2
+    )
+
+
+def plainly(structure):
+    if isinstance(structure, tuple):
+        return tuple(map(plainly, structure))
+    return structure.dtype, np.asarray(structure).tolist()
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("reduced", REDUCED)
+def test_groups_that_are_read_by_a_template_are_those_that_the_function_makes(reduced, rows):
+    function, seen = REDUCED[reduced], []
+
+    def called_for_each(key, group):
+        seen.append(int(key))
+        return function(key, group)
+
+    by_template = by_three(ROWS[rows](), function)
+    by_calls = by_three(ROWS[rows](), called_for_each)
+    assert list(map(plainly, by_template)) == list(map(plainly, by_calls))
+    assert len(seen) > 40
+
+
+def test_a_function_that_leaves_no_trace_is_called_for_the_first_groups_only(monkeypatch):
+    calls, reduced = [], ReadGroups._reduced
+    monkeypatch.setattr(
+        ReadGroups, "_reduced", lambda self, *group: calls.append(1) or reduced(self, *group)
+    )
+    assert len(list(grouped(tf.data.Dataset.range(600)))) == 200
+    assert len(calls) < 20
+
+
+@pytest.mark.parametrize("passed", [0, 1, 17, 30, 49, 60, 73])
+def test_groups_that_are_read_by_a_template_resume(passed):
+    dataset = by_three(tf.data.Dataset.range(220), lambda key, group: group.batch(2))
+    iterator = iter(dataset)
+    for _ in range(passed):
+        next(iterator)
+    again = iter(dataset)
+    again.set_state(json.loads(json.dumps(iterator.get_state())))
+    assert list(map(plainly, iterator)) == list(map(plainly, again))
+
+
+def test_a_group_that_fails_is_passed_if_others_are_read_by_a_template():
+    rows = tf.data.Dataset.range(120).map(lambda x: tf.range(2 + tf.cast(x == 90, tf.int64)))
+    padded = rows.group_by_window(
+        lambda _: np.int64(0), lambda _, group: group.padded_batch(4, padded_shapes=[2]), 4
+    )
+    found = outcome(padded)
+    assert found.index(ERROR) == 22
+    assert len(found) == 30
+
+
+def test_a_window_size_that_fails_loses_its_element_only():
+    seen = []
+
+    def size(key):
+        seen.append(int(key))
+        if len(seen) == 2:
+            raise ValueError("no size")
+        return 2
+
+    dataset = tf.data.Dataset.range(12).group_by_window(
+        lambda x: x // 3 % 2, lambda _, group: group.batch(2), window_size_func=size
+    )
+    assert outcome(dataset) == [[0, 1], ERROR, [4, 5], [2, 6], [7, 8], [9, 10], [11]]
+    assert seen == [0, 1, 1]

@@ -21,7 +21,7 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.side_effects import ProbeAbandoned
 from evenfeed.core.specs import UNKNOWN, NoneTensorSpec, TensorSpec, TypeSpec
-from evenfeed.core.structure import DATA, pack
+from evenfeed.core.structure import DATA, flatten, pack
 from evenfeed.formats.bytes.filesystems import paths_in
 from evenfeed.formats.reader import DataFile
 from evenfeed.plan.combining import Zip
@@ -120,7 +120,13 @@ class RowsOfFile:
         return [replace(self.like, path=path) for path in paths_in(paths, "filenames")]
 
 
-Hole: TypeAlias = RowsOf | Whole | Counting | RowsOfFile
+@final
+@dataclass(frozen=True)
+class GroupRows:
+    """Stands for every column of the elements of a group, which are a Block."""
+
+
+Hole: TypeAlias = RowsOf | Whole | Counting | RowsOfFile | GroupRows
 
 
 @final
@@ -159,6 +165,12 @@ def placeholder(index: int, spec: TypeSpec, maker: object) -> Any:
             return spec.made_of(Held(rows, (_hole(RowsOf(index)),), UNKNOWN, maker=maker))
         case _:
             raise TypeError(f"There is no placeholder for {spec}.")
+
+
+def group_placeholder(spec: Any, maker: object) -> Node:
+    """Return the placeholder for the dataset of a group whose elements have this spec."""
+    holes = tuple(_hole(GroupRows()) for _ in flatten(spec, DATA))
+    return Held(spec, holes, UNKNOWN, maker=maker)
 
 
 def sliced_parts(structure: Any, values: list[Any]) -> Node | None:

@@ -5,7 +5,7 @@ datasets, the datasets of many elements can be read at once, without calling it 
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from types import CodeType, FunctionType, MethodType
@@ -82,15 +82,26 @@ def _found(datasets: InnerDatasets) -> Template | None:
 
 
 def _passing(datasets: InnerDatasets) -> Template | None:
-    """Call the function twice, with placeholders. Both plans must be the same, and the calls must leave no trace."""
-    function, maker = datasets.function.asked[0], object()
-    if not _may_be_tried(datasets):
+    if not datasets.function.is_pure:
+        return None
+    return template_by_placeholder(datasets.function.asked[0], datasets.of_placeholders)
+
+
+def template_by_placeholder(function: Any, make: Callable[[object], Node]) -> Template | None:
+    """Make two plans with placeholders. They must be the same, and the calls must leave no trace.
+
+    Args:
+        function: What makes datasets.
+        make: Calls it with placeholders, given what identifies them.
+    """
+    maker = object()
+    if not _may_be_tried(function):
         return None
     effects = Effects()
     try:
         with looked_at(function, effects):
             state = ReachableState(function)
-            plans = [datasets.of_placeholders(maker) for _ in range(2)]
+            plans = [make(maker) for _ in range(2)]
             changed = state.restore()
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
         return None
@@ -100,7 +111,7 @@ def _passing(datasets: InnerDatasets) -> Template | None:
 def _computing(datasets: InnerDatasets) -> Template | None:
     """Trace the function, with what it passes to datasets as its results."""
     function, maker = datasets.function.asked[0], object()
-    if not _may_be_tried(datasets) or _may_catch(function):
+    if not datasets.function.is_pure or not _may_be_tried(function) or _may_catch(function):
         return None
     state = ReachableState(function)
     try:
@@ -115,9 +126,8 @@ def _computing(datasets: InnerDatasets) -> Template | None:
     return Template(traced.plans[0], compute)
 
 
-def _may_be_tried(datasets: InnerDatasets) -> bool:
-    function = datasets.function.asked[0]
-    return datasets.function.is_pure and not uses_generator(function) and not _prints(function)
+def _may_be_tried(function: object) -> bool:
+    return not uses_generator(function) and not _prints(function)
 
 
 def _is_usable(plans: Sequence[Node], maker: object) -> bool:

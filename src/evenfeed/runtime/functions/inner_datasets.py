@@ -6,7 +6,7 @@
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -26,7 +26,7 @@ from evenfeed.plan.templates import Template, placeholder
 from evenfeed.plan.windows import DatasetSpec, Held
 from evenfeed.runtime.functions.probing import looked_at, of_any_length, of_any_rank, zeros
 from evenfeed.runtime.functions.row_function import RowFunction
-from evenfeed.runtime.run import FirstElements, Inner, Run
+from evenfeed.runtime.run import FirstElements, Run
 
 # Pairs of a value for stand-ins and a length for unknown dimensions. Two show what depends on them. The others are for
 # functions that do not accept zeros, or accept only one value or length.
@@ -252,6 +252,12 @@ def _as_array(part: Any) -> Any:
     return np.asarray(scalar) if isinstance(part, np.generic) else scalar
 
 
+class HasPlan(Protocol):
+    """Reads a plan."""
+
+    plan: Node
+
+
 @final
 class InnerElements:
     """Checks that all inner datasets have one structure, and the dtypes of the first elements."""
@@ -259,9 +265,9 @@ class InnerElements:
     def __init__(self, element_spec: Any) -> None:
         self._spec = element_spec
         self._dtypes: list[Any] | None = None
-        self._known: WeakKeyDictionary[Inner, bool] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[HasPlan, bool] = WeakKeyDictionary()
 
-    def match(self, inner: Inner, block: Block) -> bool:
+    def match(self, inner: HasPlan, block: Block) -> bool:
         """Return True if elements have the expected structure, and the dtypes of the elements before them."""
         found = list(map(_dtype, block.columns))
         if not self._has_structure(inner):
@@ -270,7 +276,7 @@ class InnerElements:
             self._dtypes = found
         return found == self._dtypes
 
-    def _has_structure(self, inner: Inner) -> bool:
+    def _has_structure(self, inner: HasPlan) -> bool:
         if inner not in self._known:  # compare a structure once, not for each element
             self._known[inner] = have_same_structure(self._spec, inner.plan.element_spec, DATA)
         return self._known[inner]

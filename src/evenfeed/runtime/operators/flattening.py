@@ -1,12 +1,11 @@
 """Operators for flat_map, interleave and group_by_window: read the datasets that a user function returns."""
 
-from collections import Counter
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Positions, concatenated, cut_up, of_rows
+from evenfeed.core.block import Block, Positions, concatenated, cut_up
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.side_effects import noted
 from evenfeed.plan.flattening import FlatMap, GroupByWindow, Interleave
@@ -14,14 +13,14 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.windows import Held
 from evenfeed.runtime.functions.calls import never_stopping
 from evenfeed.runtime.functions.inner_datasets import InnerElements, unlike_elements
-from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.live_state import effects_of
 from evenfeed.runtime.operator import Operator, Replayed, State
+from evenfeed.runtime.operators.inner.group_templates import GroupTemplates
 from evenfeed.runtime.operators.inner.opening import InnerSlot, Opened, OpensInner
 from evenfeed.runtime.operators.inner.slot_pool import OpenedSlot, Picks, SlotPool
-from evenfeed.runtime.operators.keyed_elements import KeyedElements
+from evenfeed.runtime.operators.keyed_elements import FullGroups
 from evenfeed.runtime.provenance import Provenance, RowOrigin, unknown_origin
-from evenfeed.runtime.run import Inner, Opener
+from evenfeed.runtime.run import Inner, Run
 from evenfeed.runtime.step import Step, runs
 
 _NO_TURNS: Final[Positions] = np.zeros(0, np.int64)
@@ -303,8 +302,7 @@ class ReadInnersInTurn(OpensInner):
 
 @runs(GroupByWindow)
 def _read_groups(step: Step[GroupByWindow]) -> Operator:
-    drawn = step.run.draws_of(id(step.node))
-    return ReadGroups(step.child, step.node, step.function, step.opens, drawn)
+    return ReadGroups(step)
 
 
 @final
@@ -314,37 +312,36 @@ class ReadGroups(Replayed):
     Groups that are not full are not part of the state, so `restore` reads the elements again.
     """
 
-    def __init__(
-        self,
-        child: Operator,
-        node: GroupByWindow,
-        key: RowFunction,
-        opens: Opener,
-        drawn: Counter[Any],
-    ) -> None:
-        self._drawn = drawn
-        self._effects = effects_of(node)
-        self._node = node
-        self._key = key
-        self._opens = opens
-        super().__init__(child)
+    def __init__(self, step: Step[GroupByWindow]) -> None:
+        self._step = step
+        self._node = step.node
+        self._key = step.function
+        self._opens = step.opens
+        self._drawn = step.run.draws_of(id(step.node))
+        self._effects = effects_of(step.node)
+        super().__init__(step.child)
+
+    def _build(self, node: Node) -> Operator:
+        return self._step.build(node, Run(node))
 
     def _begin(self) -> None:
-        self._keyed = KeyedElements(self._child, self._key)
+        self._groups = FullGroups(self._child, self._key, self._window)
         self._opened = 0  # how many groups were opened
-        self._groups: dict[int, list[list[Any]]] = {}
-        self._windows: dict[int, int] = {}  # asked for once for each key, as in TensorFlow
         self._open: Inner | None = None
+        self._templates = GroupTemplates(self._node, self._effects, self._build)
+        self._rest: Block | None = None  # elements that were read by a template
         self._elements = InnerElements(self._node.element_spec)
 
     def _next(self, most: int) -> Block | None:
         while True:
+            if self._rest is not None:
+                return self._from_rest(most)
             if self._open is None:
-                group = self._full_group()
-                if group is None:
+                found = self._groups.next()
+                if found is None:
                     return None
-                self._open = self._opens(self._opened, partial(self._reduced, *group))
-                self._opened += 1
+                self._open_group(*found)
+                continue
             block = self._open.operator.read(most)
             if block is not None and self._elements.match(self._open, block):
                 return block
@@ -353,23 +350,30 @@ class ReadGroups(Replayed):
             if block is not None:
                 raise unlike_elements()
 
-    def _reduced(self, key: int, group: Held) -> Node:
+    def _open_group(self, key: int, rows: Block) -> None:
+        make = partial(self._reduced, key, rows)
+        number, self._opened = self._opened, self._opened + 1
+        read = self._templates.read(key, rows, make)
+        if read is None:
+            self._open = self._opens(number, make)
+        elif read[1].length:
+            if not self._elements.match(*read):
+                raise unlike_elements()
+            self._rest = read[1]
+
+    def _from_rest(self, most: int) -> Block:
+        assert self._rest is not None
+        block, rest = self._rest.cut(0, most), self._rest.cut(most, self._rest.length)
+        self._rest = rest if rest.length > 0 else None
+        return block
+
+    def _reduced(self, key: int, rows: Block) -> Node:
+        group = Held(self._node.child.element_spec, tuple(map(cut_up, rows.columns)), rows.length)
         with (
             never_stopping("reduce_func", self._node.origin),
             noted(self._effects, self._drawn),
         ):
             return self._node.reduce(key, group)
-
-    def _full_group(self) -> tuple[int, Held] | None:
-        """Read until a group is full; at the end, return the remaining groups in key order."""
-        while (found := self._keyed.next()) is not None:
-            row, key = found
-            if key not in self._windows:
-                self._windows[key] = self._window(key)  # if this fails, the element joins no group
-            self._groups.setdefault(key, []).append(row)
-            if len(self._groups[key]) == self._windows[key]:
-                return key, self._held(key)
-        return next(((key, self._held(key)) for key in sorted(self._groups)), None)
 
     def _window(self, key: int) -> int:
         with (
@@ -384,11 +388,6 @@ class ReadGroups(Replayed):
                 origin=self._node.origin,
             )
         return size
-
-    def _held(self, key: int) -> Held:
-        rows = of_rows(self._groups.pop(key))
-        columns = tuple(map(cut_up, rows.columns))
-        return Held(self._node.child.element_spec, columns, rows.length)
 
     def children(self) -> tuple[Operator, ...]:
         return (self._child,) if self._open is None else (self._child, self._open.operator)

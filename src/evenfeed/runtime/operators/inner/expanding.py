@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
-from evenfeed.core.block import Block, Column, Positions, concatenated, frozen
+from evenfeed.core.block import Block, Column, Positions, concatenated, frozen, items
 from evenfeed.core.conversion import Array
 from evenfeed.core.ragged.ragged_columns import rows_of_rows
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
@@ -21,6 +21,7 @@ from evenfeed.plan.node import Node
 from evenfeed.plan.ordering import Repeat, Shard, Shuffle, Skip, Take
 from evenfeed.plan.templates import (
     Counting,
+    GroupRows,
     Hole,
     RowsOf,
     RowsOfFile,
@@ -55,10 +56,13 @@ class Expander:
     Args:
         template: What the datasets have in common.
         read: Returns all elements of a plan without holes.
+
+    Attributes:
+        plan: The plan with holes.
     """
 
     def __init__(self, template: Template, read: Callable[[Node], Block]) -> None:
-        self._plan = plan = template.plan
+        self.plan = plan = template.plan
         self._compute = template.compute
         self._read = read
         self._fixed: dict[int, Block] = {}
@@ -74,7 +78,7 @@ class Expander:
             Exception: They cannot be read at once, or one of them fails.
         """
         parts = elements if self._compute is None else self._compute(elements)
-        return self._expanded(self._plan, parts)
+        return self._expanded(self.plan, parts)
 
     def _expanded(self, node: Node, elements: Block) -> Expanded:
         if id(node) not in self._has_holes:
@@ -145,6 +149,9 @@ def read_whole(operator: Any, columns: int) -> Block:
 
 def _filled(holes: tuple[Hole, ...], elements: Block) -> Expanded:
     """Return the elements that the parts of each element give a source."""
+    if isinstance(holes[0], GroupRows):
+        groups: list[Any] = items(elements.columns[0])
+        return Expanded(concatenated(groups), np.array([group.length for group in groups]))
     filled = [_column(hole, elements) for hole in holes]
     lengths = filled[0][1]
     if any(not np.array_equal(other, lengths) for _, other in filled[1:]):
@@ -171,6 +178,8 @@ def _column(hole: Hole, elements: Block) -> tuple[Column, Positions]:
             return _numbers(hole, elements)
         case RowsOfFile():
             return _rows_of_files(hole.files(elements.columns[hole.source]))
+        case GroupRows():
+            raise NotExpandable  # it stands for all columns at once
 
 
 def _rows_of_files(files: Sequence[DataFile]) -> tuple[Column, Positions]:
