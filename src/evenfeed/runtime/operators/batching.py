@@ -85,15 +85,23 @@ class Padding:
         if isinstance(column, RaggedTensor) and column.ragged_rank == 1:
             return self._padded_at_once(place, column, shape, fill)
         rows = items(column)
+        if {row.ndim for row in rows} == {1}:
+            return self._padded_vectors(place, rows, shape, fill)
         target = self._target(place, list(dict.fromkeys([row.shape for row in rows])), shape)
         out = np.empty((1, len(rows), *target), fill.dtype)
         out[...] = fill[()]
-        if len(target) == 1:  # vectors in one call
-            lengths = np.array(list(map(len, rows)))
-            out[0][np.arange(target[0]) < lengths[:, None]] = np.concatenate(rows)
-            return out
         for number, row in enumerate(rows):
             out[(0, number, *map(slice, row.shape))] = row
+        return out
+
+    def _padded_vectors(
+        self, place: int, rows: Sequence[Array], shape: TensorShape, fill: Array
+    ) -> Column:
+        lengths = np.array(list(map(len, rows)))
+        (length,) = self._target(place, [(int(lengths.max()),)], shape)
+        out = np.empty((1, len(rows), length), fill.dtype)
+        out[...] = fill[()]
+        out[0][np.arange(length) < lengths[:, None]] = np.concatenate(rows)
         return out
 
     def _padded_at_once(
