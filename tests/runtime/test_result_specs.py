@@ -298,3 +298,27 @@ def test_lengths_that_meet_a_part_of_an_element_may_vary():
     mapped = DATA([1, 2, 3]).map(lambda x: x + np.zeros(int(x), np.int32))
     assert mapped.element_spec.shape == (None,)
     assert [row.tolist() for row in mapped] == [[1], [2, 2], [3, 3, 3]]
+
+
+def test_a_function_that_wants_one_length_is_traced_for_it():
+    seeds = tf.data.Dataset.range(5).batch(2)
+    drawn = seeds.map(lambda seed: tf.random.stateless_normal([3], seed))
+    assert drawn.element_spec == tf.TensorSpec([3], tf.float32)
+    assert "per element" not in drawn.explain()
+    iterator = iter(drawn)
+    for seed in ([0, 1], [2, 3]):
+        expected = tf.random.stateless_normal([3], seed)
+        np.testing.assert_allclose(next(iterator), expected, rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"seed must have shape \[2\]"):
+        next(iterator)
+
+
+def test_the_length_of_a_result_is_unknown_if_several_lengths_are_accepted():
+    def doubled(row):
+        if row.shape[0] not in (2, 3):
+            raise ValueError("two or three")
+        return tf.concat([row, row], 0)
+
+    dataset = tf.data.Dataset.range(5).batch(3).map(doubled)
+    assert dataset.element_spec == tf.TensorSpec([None], tf.int64)
+    assert [row.tolist() for row in dataset] == [[0, 1, 2, 0, 1, 2], [3, 4, 3, 4]]

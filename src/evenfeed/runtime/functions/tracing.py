@@ -48,6 +48,8 @@ from evenfeed.runtime.functions.vectorise import Row, Traced, refuses_tracing
 # Lengths to try for an unknown dimension. Dimensions of the result that change with it are unknown too. A short length
 # shows slices (`x[:2]`); lengths with many divisors allow reshapes.
 _LENGTHS: Final = (1, 12, 24)
+# Lengths to try if none of these is accepted. A function that accepts only one of them wants just this one: a seed, say.
+_WANTED_LENGTHS: Final = (2, 3, 4)
 
 # A function that needs more traces calls more kernels each time, in a loop over its own elements.
 _MOST_TRACES: Final = 50
@@ -189,6 +191,11 @@ def _traced_once(request: _TraceRequest) -> Finding:
     watched = ComparedTraces(calling, call, effects)
     outcomes = [watched.trace(rows) for rows in attempts]
     done = [outcome for outcome in outcomes if isinstance(outcome, Traced)]
+    if not done and len(attempts) > 1 and not any(map(_wants_values, outcomes)):
+        wanted = [(rows, watched.trace(rows)) for rows in _attempts(kernels, _WANTED_LENGTHS)]
+        done = [outcome for _, outcome in wanted if isinstance(outcome, Traced)]
+        if done:
+            attempts = [rows for rows, outcome in wanted if isinstance(outcome, Traced)]
     if not done:
         if (part := kernels.uncomputed()) is not None:  # JAX may be able to use an array
             raise Computed(part)
@@ -230,10 +237,14 @@ def _has_rank(spec: TypeSpec) -> bool:
     return not isinstance(spec, TensorSpec) or spec.shape.rank is not None
 
 
-def _attempts(kernels: Kernels) -> list[RowShapes]:
+def _wants_values(outcome: Outcome) -> bool:
+    return isinstance(outcome, Exception) and refuses_tracing(outcome)
+
+
+def _attempts(kernels: Kernels, lengths: tuple[int, ...] = _LENGTHS) -> list[RowShapes]:
     pairs = list(zip(kernels.specs, kernels.handles, strict=True))
     shapes = [spec.shape for spec, handle in pairs if isinstance(spec, TensorSpec) and not handle]
-    lengths = _LENGTHS[:1] if all(s.is_fully_defined() for s in shapes) else _LENGTHS
+    lengths = lengths[:1] if all(s.is_fully_defined() for s in shapes) else lengths
     shared = list(map(shared_row, kernels.held()))
     return [
         (*(_row(spec, length, handle) for spec, handle in pairs), *shared) for length in lengths
