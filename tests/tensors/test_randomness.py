@@ -181,3 +181,31 @@ def test_every_replica_draws_its_own_numbers_and_repeats_them():
     assert len({number for numbers in first for number in numbers}) == 24
     tf.random.set_seed(1)
     assert [run(jnp.zeros(8)).tolist() for _ in range(3)] == first
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32, tf.int32])
+def test_numbers_for_an_element_are_those_that_are_drawn_outside(dtype):
+    bounds = [(-3, 7), (tf.constant(-3, dtype), tf.constant(7, dtype))]
+
+    def draw(_):
+        return [tf.random.stateless_uniform([40], (1, 2), low, high, dtype) for low, high in bounds]
+
+    (inside,) = tf.data.Dataset.range(1).map(draw, vectorize=False)
+    np.testing.assert_array_equal(np.asarray(inside), np.asarray(draw(0)), strict=True)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16, tf.float32])
+def test_normal_numbers_for_an_element_are_those_that_are_drawn_outside(dtype):
+    def draw(_):
+        return tf.random.stateless_normal([40], (1, 2), 0.1, [0.3] * 40, dtype)
+
+    (inside,) = tf.data.Dataset.range(1).map(draw, vectorize=False)
+    np.testing.assert_array_equal(np.asarray(inside), np.asarray(draw(0)), strict=True)
+
+
+def test_bounds_of_an_element_may_be_infinite():
+    def draw(_):
+        return tf.random.stateless_uniform([2], (1, 2), 1e-40, float("inf"))
+
+    (inside,) = tf.data.Dataset.range(1).map(draw, vectorize=False)
+    assert np.isinf(inside).all()

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from evenfeed.core import dtypes
-from evenfeed.core.conversion import Array, shortened
+from evenfeed.core.conversion import Array, shortened, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, described
 from evenfeed.core.lazy_jax import jax, jnp
@@ -28,10 +28,11 @@ from evenfeed.tensors.creation import (
 )
 from evenfeed.tensors.device_arrays import (
     asked_dtype,
+    computed,
     is_traced,
     is_tracing,
     is_x64_on,
-    to_device_array,
+    stays_on_host,
 )
 from evenfeed.tensors.operands import in_dtype
 
@@ -40,6 +41,9 @@ Source: TypeAlias = Callable[[int], Stream | TracedStream]
 
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 INTEGERS: Final = (dtypes.int32, dtypes.int64)
+_EXACT: Final = (dtypes.float32, dtypes.float64, *INTEGERS)
+# A float below it fits every dtype that NumPy computes with.
+_PLAIN_BELOW: Final = 1e30
 UNSIGNED: Final = (dtypes.uint32, dtypes.uint64)
 
 
@@ -53,7 +57,7 @@ def uniform_of(
     lengths, held = vector(shape), asked_dtype(dtype)
     if asked in FLOATS:
         low, high = _number(minval, held), _number(1 if maxval is None else maxval, held)
-        return _units(philox.units, source, lengths, held) * (high - low) + low
+        return _scaled(_filled(philox.units, source, lengths, held), high - low, low)
     if minval is None and maxval is None:
         return _tensor(_filled(philox.whole_range, source, lengths, held))
     low, high = _integer_bounds(minval, maxval, held)
@@ -79,7 +83,7 @@ def normal_of(  # noqa: PLR0913, PLR0917 - the arguments of all normal functions
             f"Normal numbers are floats, but dtype is {dtypes.name_of(dtypes.as_dtype(dtype))}.",
             fix="draw floats, and convert them with evenfeed.cast.",
         )
-    return _units(draw, source, lengths, held) * width + center
+    return _scaled(_filled(draw, source, lengths, held), width, center)
 
 
 def categories_of(source: Source, logits: object, num_samples: object, dtype: DTypeLike) -> Any:
@@ -164,8 +168,11 @@ def _is_device_value(seed: object) -> bool:
     return is_on_device(seed)
 
 
-def _units(draw: Draw, source: Source, lengths: tuple[int, ...], held: DType) -> Any:
-    return _tensor(_filled(draw, source, lengths, held))
+def _scaled(drawn: Any, width: Any, start: Any) -> Any:
+    if all(isinstance(part, np.ndarray) for part in (drawn, width, start)):
+        with np.errstate(all="ignore"):
+            return _tensor(np.asarray(drawn * width + start))
+    return _tensor(drawn) * width + start
 
 
 def _filled(draw: Draw, source: Source, lengths: tuple[int, ...], held: DType) -> Any:
@@ -174,10 +181,14 @@ def _filled(draw: Draw, source: Source, lengths: tuple[int, ...], held: DType) -
 
 
 def _tensor(found: Any) -> Any:
-    return to_device_array(found, "the random numbers") if isinstance(found, np.ndarray) else found
+    return computed(found, "the random numbers") if isinstance(found, np.ndarray) else found
 
 
 def _number(value: object, held: DType) -> Any:
+    """Convert a bound to a tensor; for an element of a dataset to a NumPy array, if NumPy rounds as JAX does."""
+    if stays_on_host() and held in _EXACT and not is_on_device(value):
+        plain = type(value) is float and held.kind == "f" and abs(value) < _PLAIN_BELOW
+        return np.array(value, held) if plain else np.asarray(to_array(value, held))
     return convert_to_tensor(value, held)
 
 
