@@ -47,6 +47,15 @@ def traced(function, *dtypes):
     return dtype_of(lambda: tf.data.Dataset.from_tensor_slices(parts).map(function).element_spec)
 
 
+def test_a_constant_of_numpy_counts_as_the_number_that_it_is():
+    x = tensor("int32")
+    for constant, dtype in [(1, "int32"), (2**40, "int64"), (-(2**31), "int32"), (2**31, "int64")]:
+        assert dtype_of(lambda constant=constant: x + np.int64(constant)) == dtype
+    for constant in (np.float64(0.5), np.float64(1e300), np.float32(0.5)):
+        assert dtype_of(lambda constant=constant: x * constant) == "float32"
+        assert dtype_of(lambda constant=constant: tensor("float64") * constant) == "float64"
+
+
 UNARY = [
     "sqrt",
     "exp",

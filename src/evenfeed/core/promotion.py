@@ -63,11 +63,19 @@ def constant_operand(array: Any) -> Operand:
 
 def fits_32_bits(values: Any) -> bool:
     """Return True unless the values are integers and one needs 64 bits."""
-    array = np.asarray(values)
+    array: Any = np.asarray(values)
     if array.dtype.kind not in "iu" or array.size == 0:
         return True
-    limits = np.iinfo(NARROWER.get(array.dtype, array.dtype))
-    return bool(limits.min <= array.min() and array.max() <= limits.max)
+    low, high = _limits(NARROWER.get(array.dtype, array.dtype))
+    if array.ndim == 0:  # a constant in a function that is called for each element
+        return low <= int(array) <= high
+    return bool(low <= array.min() and array.max() <= high)
+
+
+@cache
+def _limits(dtype: DType) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def array_of_list(values: Sequence[Any], dtype: DType) -> Any:
@@ -312,9 +320,13 @@ def _choose(call: tuple[Any, ...], inputs: Sequence[Any]) -> tuple[Sequence[Any]
     ]
     operands = list(map(_operand, inputs))
     wanted = None if None in operands else result_dtype(ufunc, tuple(operands))
-    if all(isinstance(kind, int) or is_number(kind) for kind in kinds):
+    if all(isinstance(kind, int) or is_number(kind) or kind in _VALUE_FREE for kind in kinds):
         _chosen[call] = wanted
     return inputs, wanted
+
+
+# The constants of NumPy whose value does not matter for the dtype of a result.
+_VALUE_FREE: Final = frozenset({np.bool_, np.float16, np.float32, np.float64})
 
 
 def _operand(value: Any) -> Any:

@@ -223,6 +223,8 @@ _NUMPY: Final = _Kind("numpy_function", _argument, casts=False)
 def _tensor_argument(value: object) -> Any:
     """Return a tensor of the host; what a tape follows stays as it is, so that the function has a gradient."""
     array = followed(value)
+    if array is None and type(value) in _HOST_TENSORS:  # as a map passes them
+        return cast("Array", value).view(PromotingTensor)
     return computed_tensor(_read(value)) if array is None or is_traced(array) else array
 
 
