@@ -219,6 +219,31 @@ def test_a_result_that_needs_a_conversion_is_kept():
     assert kept["a"].tolist() == [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        (tf.int64, [1, np.int64(2), np.array(3), 2**40, np.int32(-5), True]),
+        (tf.float32, [0.1, np.float32(0.1), np.array(0.1, np.float32), float("nan"), 2]),
+        (tf.bool, [True, np.bool_(False), np.array(True)]),
+        (tf.string, ["t\u00e9xt", b"text", np.bytes_(b"text"), np.array(b"text", object)]),
+    ],
+)
+def test_numbers_and_text_of_python_and_numpy_may_be_mixed(dtype, values):
+    spec = tf.TensorSpec([], dtype)
+    function = trace(
+        lambda x: values[int(x)],
+        elements_spec(),
+        HERE,
+        output_signature=spec,
+        untraced="it is tested",
+    )
+    count = len(values)
+    in_block = function.rows(Block((np.arange(count),), count))
+    alone = [function.one([np.array(index)], index)[0] for index in range(count)]
+    assert in_block.columns[0].dtype == spec.dtype
+    assert repr([in_block.row(index)[0] for index in range(count)]) == repr(alone)
+
+
 def test_an_element_that_does_not_fit_fails_at_its_place():
     function = trace(
         lambda x: np.int64(1) if x < 2 else np.float32(1),

@@ -74,7 +74,8 @@ class Effects:
 
 def draws_numbers(effects: Effects) -> bool:
     """Return True if the function draws random numbers."""
-    return Effect.DRAWS in effects or Effect.DRAWS_IN_TURN in effects
+    # Mostly there are no effects, and the hash of a member of an enum is Python code.
+    return bool(effects) and (Effect.DRAWS in effects or Effect.DRAWS_IN_TURN in effects)
 
 
 def may_run_ahead(effects: Effects) -> bool:

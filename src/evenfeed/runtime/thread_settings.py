@@ -6,6 +6,7 @@ and after each call. The change then stays, and would affect every later call in
 
 import contextlib
 import sys
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Final, TypeAlias
 
@@ -55,12 +56,25 @@ def _jax_settings() -> tuple[Any, ...] | None:
 
     None if JAX is not loaded.
     """
+    found = _readers or _found_readers()
+    if found is None:
+        return None
+    wide, device, tracing = found
+    return wide(), device(), tracing.trace, tracing.axis_env
+
+
+# How to read the settings, as soon as JAX is loaded: every read of an iterator asks for them.
+_readers: tuple[Callable[[], Any], Callable[[], Any], Any] | None = None
+
+
+def _found_readers() -> tuple[Callable[[], Any], Callable[[], Any], Any] | None:
+    global _readers  # noqa: PLW0603 - kept once it is known
     tracing = getattr(_modules.get("jax._src.core"), "trace_ctx", None)
     if tracing is None:  # another thread may be loading JAX
         return None
     config = _modules["jax._src.config"]
-    local = config.enable_x64.get_local(), config.default_device.get_local()
-    return *local, tracing.trace, tracing.axis_env
+    _readers = config.enable_x64.get_local, config.default_device.get_local, tracing
+    return _readers
 
 
 def _restore_jax(kept: tuple[Any, ...] | None) -> None:

@@ -40,14 +40,17 @@ def scalar_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
     if not isinstance(spec, TensorSpec) or spec.shape.rank not in (0, None):
         return None
     if spec.dtype == dtypes.string:
-        return _text
+        return text_taken
     return _number_taker(spec.dtype, casts=casts) if spec.dtype in NATIVE else None
 
 
 def scalar_type(spec: Any) -> type | None:
-    """Return the NumPy type of single numbers; None if the spec is that of something else."""
-    is_number = isinstance(spec, TensorSpec) and spec.dtype in NATIVE and spec.shape.rank == 0
-    return spec.dtype.type if is_number else None
+    """Return the NumPy type of single numbers, and bytes for text; None if the spec is that of something else."""
+    if not isinstance(spec, TensorSpec) or spec.shape.rank != 0:
+        return None
+    if spec.dtype == dtypes.string:
+        return bytes
+    return spec.dtype.type if spec.dtype in NATIVE else None
 
 
 def array_type(spec: Any) -> tuple[DType, int, tuple[int, ...] | None] | None:
@@ -69,7 +72,7 @@ def array_taker(spec: TypeSpec, *, casts: bool) -> Taker | None:
         return None
     shape = None if spec.shape.rank is None else tuple(spec.shape.as_list())
     is_vector = shape is not None and len(shape) == 1
-    python = _python_type(spec.dtype, casts=casts) if is_vector else None
+    python = python_type(spec.dtype, casts=casts) if is_vector else None
     number = _number_taker(spec.dtype, casts=casts) if shape is None else None
     dtype, any_of_rank = spec.dtype, -1
     if shape is not None and set(shape) == {None}:
@@ -100,7 +103,7 @@ def fits(own: tuple[int, ...], shape: tuple[int | None, ...] | None) -> bool:
 
 
 def _number_taker(dtype: DType, *, casts: bool) -> Taker:
-    scalar, python = dtype.type, _python_type(dtype, casts=casts)
+    scalar, python = dtype.type, python_type(dtype, casts=casts)
 
     def take(leaf: Any) -> Any:
         kind = type(leaf)
@@ -125,7 +128,8 @@ def _vector(values: list[Any], python: type, dtype: DType, shape: Any) -> Any:
     return found if fits(found.shape, shape) and np.isfinite(found).all() else UNREADY
 
 
-def _text(leaf: Any) -> Any:
+def text_taken(leaf: Any) -> Any:
+    """Return text as bytes; UNREADY if the leaf is something else."""
     kind = type(leaf)
     if kind is bytes:
         return leaf
@@ -144,7 +148,7 @@ def _text(leaf: Any) -> Any:
     return UNREADY
 
 
-def _python_type(dtype: DType, *, casts: bool) -> type | None:
+def python_type(dtype: DType, *, casts: bool) -> type | None:
     """Return the Python type whose small numbers get this dtype without another in between."""
     if casts and dtype == dtypes.int64:
         return int  # int32 first, which keeps every small number

@@ -13,6 +13,7 @@ from evenfeed.runtime.functions.ready_parts import (
     UNREADY,
     array_taker,
     array_type,
+    python_type,
     scalar_taker,
     scalar_type,
 )
@@ -32,8 +33,9 @@ class ReadyResults:
         casts: Whether results are cast to the spec.
 
     Attributes:
-        scalar: The NumPy type whose values are ready results, if the spec is that of one number.
-        number: The dtype of these values.
+        scalar: The type whose values are ready results, if the spec is that of one number or text.
+        number: The dtype of these values; None for text.
+        python: The type of Python numbers of which the small ones become ready by `scalar`.
         array: The dtype, the rank and the shape of arrays that are ready results, if the spec is that of one array. No
             shape means any lengths.
     """
@@ -46,12 +48,17 @@ class ReadyResults:
             for array, part in zip(arrays, specs, strict=True)
         ]
         self._take = [take for take in takers if take is not None]
+        self._scalars: list[type | None] = list(map(scalar_type, specs))
         self._is_possible = bool(specs) and len(self._take) == len(specs)
         self._has_arrays = any(array is not None for array in arrays)
         self._open = None if spec is None else _opener(spec, _SEQUENCES)
         self._pack = packer(spec, DATA)
         self.scalar: type | None = scalar_type(spec)
-        self.number: DType | None = None if self.scalar is None else np.dtype(self.scalar)
+        self.number: DType | None = None
+        self.python: type | None = None
+        if self.scalar not in (None, bytes):
+            self.number = np.dtype(self.scalar)
+            self.python = python_type(self.number, casts=casts)
         self.array: tuple[DType, int, tuple[int, ...] | None] | None = array_type(spec)
 
     def parts(self, held: list[Any]) -> list[Any] | None:
@@ -66,8 +73,8 @@ class ReadyResults:
             part = self.part(held)
             return None if part is UNREADY else [part]
         found = self._open(held[0])
-        if found is None:
-            return None
+        if found is None or list(map(type, found)) == self._scalars:
+            return found  # mostly there is nothing to convert, or no such structure
         held.clear()  # a tuple or dict that nobody else has must not count as another user of its arrays
         leaves = [unshared(leaf) for leaf in found] if self._has_arrays else found
         parts: list[Any] = []

@@ -23,7 +23,7 @@ from evenfeed.runtime.functions.calls import (
     name_of,
 )
 from evenfeed.runtime.functions.compiled import Compiled
-from evenfeed.runtime.functions.element_calls import ElementCalls
+from evenfeed.runtime.functions.element_calls import ElementCalls, Passing
 from evenfeed.runtime.functions.kernels import Kernels
 from evenfeed.runtime.functions.probing import spec_without_values, unknown_spec
 from evenfeed.runtime.functions.reach.purity import chance_noted
@@ -252,22 +252,23 @@ class RowFunction:
     def _explained(self, error: Exception, number: int | None, parts: list[Any]) -> Exception:
         return explained(error, self.calling, self._asked.doing, self.origin, number, parts)
 
-    def rows(self, block: Block, first: int | Positions = 0) -> Block:
+    def rows(self, block: Block, first: int | Positions = 0, passing: Passing = None) -> Block:
         """Return the results for a whole Block.
 
         Args:
             block: The elements.
             first: The number of the first element, or the numbers of all, for the notes of errors.
+            passing: Passes elements on, and so sees when the function is called for each, if it runs per element.
 
         Raises:
             FailedRow: The function failed at an element.
         """
-        start, compilations = self.meter.begin(), self.compilations
-        done = self._all_at_once(block, first) if self._compiled is not None else None
-        singly = done is None
-        done = self._one_by_one(block, first) if done is None else done
+        meter, compilations = self.meter, self.compilations
+        start = meter.begin()
+        found = self._all_at_once(block, first) if self._compiled is not None else None
+        done = self._one_by_one(block, first, passing) if found is None else found
         if self.compilations == compilations:
-            self.meter.end(start, block.length, singly=singly)
+            meter.end(start, block.length, singly=found is None)
         return done
 
     def _noted(self) -> AbstractContextManager[None]:
@@ -285,29 +286,28 @@ class RowFunction:
         with drawing, noted(effects, self._drawn):
             yield
 
-    def _one_by_one(self, block: Block, first: int | Positions) -> Block:
+    def _one_by_one(self, block: Block, first: int | Positions, passing: Passing) -> Block:
         done: list[Any] = []
-        elements, recalls = self._calls.elements(block), bool(self._recalled)
+        elements = self._calls.elements(block)
+        answering = partial(self._recalled.answering, first=first, done=done)
+        around = answering if self._recalled else None
         with host_rules(), self._noted():
-            call, joined = self._calls.joining(self.effects, in_lists=recalls)
-            call = self._recalled.answering(call, first, done) if recalls else call
+            fill, joined = self._calls.filler(done, self.effects, around)
             try:
-                for element in elements:
-                    done.append(call(element))  # noqa: PERF401 - an error leaves what was done before
-            except FailedRow as known:
-                raise FailedRow(known.index, joined(done) if done else None, known.error) from None
+                fill(elements if passing is None else passing(elements))
             except Exception as error:  # noqa: BLE001 - raised again with a note
                 before = joined(done) if done else None
+                if isinstance(error, FailedRow):  # known from before this pass
+                    raise FailedRow(error.index, before, error.error) from None
                 raise self._failed(block, len(done), before, error, first) from None
         return joined(done)
 
     def _singly(self, block: Block) -> Block:
         """Return the results for elements of a shape that few elements have."""
         with host_rules(), self._noted():
-            call, joined = self._calls.joining(self.effects, in_lists=False)
-            done = joined(list(map(call, self._calls.elements(block))))
+            found = self._calls.block(block, self.effects)
         self.meter.add_singly(block.length)
-        return done
+        return found
 
     def _all_at_once(self, block: Block, first: int | Positions) -> Block | None:
         """Return the results of the compiled function; None if this Block must run element by element."""

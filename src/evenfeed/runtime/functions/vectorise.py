@@ -89,24 +89,29 @@ class Traced:
 
 
 @cache
-def _host() -> Any:
-    return jax.local_devices(backend="cpu")[0]
+def _host_settings() -> tuple[Any, Any, Any]:
+    """Return JAX's settings for 64-bit types and for the default device, and the host CPU."""
+    return jax.enable_x64, jax.default_device, jax.local_devices(backend="cpu")[0]
 
 
 @final
 class on_host:  # noqa: N801 - used like a function; a generator-based one would take twice as long
-    """Runs JAX on the host CPU with 64-bit types, even if there are GPUs."""
+    """Runs JAX on the host CPU with 64-bit types, even if there are GPUs.
+
+    It swaps the settings as JAX's own context managers do, in a fifth of their time: Python functions run in it one by
+    one.
+    """
 
     __slots__ = ("_device", "_wide")
 
     def __enter__(self) -> None:
-        self._wide, self._device = jax.enable_x64(True), jax.default_device(_host())
-        self._wide.__enter__()
-        self._device.__enter__()
+        wide, device, host = _host_settings()
+        self._wide, self._device = wide.swap_local(True), device.swap_local(host)
 
-    def __exit__(self, *error: object) -> None:
-        self._device.__exit__(*error)
-        self._wide.__exit__(*error)
+    def __exit__(self, *_: object) -> None:
+        wide, device, _host = _host_settings()
+        device.set_local(self._device)
+        wide.set_local(self._wide)
 
 
 def is_array(value: object) -> bool:
