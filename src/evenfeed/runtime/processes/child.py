@@ -18,9 +18,10 @@ from traceback import TracebackException
 from types import TracebackType
 from typing import Any, Final, Protocol, final
 
-from evenfeed.core.block import Block, Column, Outcome, of_rows
+from evenfeed.core.block import Block, Column, Outcome
 from evenfeed.core.lazy import cloudpickle
 from evenfeed.core.ragged import ragged_columns
+from evenfeed.runtime.operator import FailedRow
 from evenfeed.runtime.processes.portable import LOADING_MAIN
 from evenfeed.runtime.processes.shared_memory import (
     CONNECTION_CLOSED,
@@ -35,9 +36,9 @@ _PARENT_SECONDS: Final = 1.0
 
 
 class _Elements(Protocol):
-    def each(
-        self, block: Block, number: int, indices: Iterable[int], caught: type[BaseException]
-    ) -> "Iterator[tuple[int, list[Any] | BaseException]]": ...
+    def rows(
+        self, block: Block, first: int, passing: Callable[[Iterable[Any]], Iterable[Any]]
+    ) -> Block: ...
 
 
 def main(connection: int, memory: int, name: str, parent: int) -> None:
@@ -114,31 +115,39 @@ def _outcomes(  # noqa: PLR0913 - keyword-only arguments
     link: Link, function: _Elements, block: Block, first: int, *, progress: Counter, name: str
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
-    rows: list[list[Any]] = []
-    indices = _shown(range(block.length), progress)
-    for _, found in function.each(block, first, indices, Exception):
-        if type(found) is list:
-            rows.append(found)
-        elif isinstance(found, Exception):  # the parent raises it
-            if rows:
-                outcomes.append(_sendable(rows))
-                rows = []
-            outcomes.append(portable_error(found, name))
-        if not link.is_open():
-            _exit(CONNECTION_CLOSED)  # now, while `progress` shows the element that closed it
-    return [*outcomes, _sendable(rows)] if rows else outcomes
+    start = 0
+    while start < block.length:
+        rest = block.cut(start, block.length)
+        shown = partial(_shown, start=start, link=link, progress=progress)
+        try:
+            outcomes.append(_sendable(function.rows(rest, first + start, shown)))
+        except FailedRow as failed:  # the parent raises its error
+            _check_open(link)
+            if failed.before is not None:
+                outcomes.append(_sendable(failed.before))
+            outcomes.append(portable_error(failed.error, name))
+            start += failed.index + 1
+        else:
+            break
+    return outcomes
 
 
-def _shown(indices: Iterable[int], progress: Counter) -> Iterator[int]:
-    """Yield indices, each of which the parent sees until the next is taken."""
-    for index in indices:
+def _shown(elements: Iterable[Any], *, start: int, link: Link, progress: Counter) -> Iterator[Any]:
+    """Yield elements. The parent sees the index of each until the next is taken."""
+    for index, element in enumerate(elements, start):
         progress[0] = index
-        yield index
+        yield element
+        _check_open(link)
 
 
-def _sendable(rows: list[list[Any]]) -> Block:
-    """Return results as a Block. Vectors of different lengths become one array: to send each takes longer."""
-    block = of_rows(rows)
+def _check_open(link: Link) -> None:
+    """Exit if user code has closed the connection: now, while `progress` shows the element that closed it."""
+    if not link.is_open():
+        _exit(CONNECTION_CLOSED)
+
+
+def _sendable(block: Block) -> Block:
+    """Return results as they are sent. Vectors of different lengths become one array: to send each takes longer."""
     return Block(tuple(map(_in_one_array, block.columns)), block.length)
 
 

@@ -9,6 +9,7 @@ import os
 import pickle
 import struct
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import accumulate
 from typing import Any, Final, TypeAlias, final
 
@@ -21,6 +22,9 @@ from evenfeed.core.lazy import socket
 
 # From this size on, copying an array twice is faster than sending it through a socket.
 _SHARED_BYTES: Final = 1 << 14
+
+# The number that Linux gives a socket; Python has no name for this option.
+_SO_COOKIE: Final = 57
 
 _HEAD: Final = struct.Struct("<QI")  # the length of the pickle, and how many arrays are shared
 
@@ -41,15 +45,15 @@ class Link:
 
     def __init__(self, connection: "socket.socket") -> None:
         self.connection = connection
-        self._descriptor = connection.fileno()
-        self._file = os.fstat(self._descriptor).st_ino
+        self._number_now = _numbered(connection)
+        self._number = self._number_now()
         self._outgoing: mmap.mmap | None = None
         self._incoming: mmap.mmap | None = None
 
     def is_open(self) -> bool:
         """Return False if other code in this process has closed the connection, or put another file in its place."""
         try:
-            return os.fstat(self._descriptor).st_ino == self._file
+            return self._number_now() == self._number
         except OSError:
             return False
 
@@ -122,6 +126,20 @@ class Link:
                 raise EOFError
             view = view[got:]
         return received
+
+
+def _numbered(connection: "socket.socket") -> Callable[[], object]:
+    """Return a function that returns the number of what is behind a connection's descriptor now."""
+    number = partial(connection.getsockopt, socket.SOL_SOCKET, _SO_COOKIE, 8)
+    try:
+        number()
+    except OSError:  # a sandbox that does not number sockets
+        return partial(_file_number, connection.fileno())
+    return number  # in less time, and each element asks
+
+
+def _file_number(descriptor: int) -> int:
+    return os.fstat(descriptor).st_ino
 
 
 def unpacked(pickled: bytes, unpickler: Unpickler) -> Any:
