@@ -244,6 +244,42 @@ def test_numbers_and_text_of_python_and_numpy_may_be_mixed(dtype, values):
     assert repr([in_block.row(index)[0] for index in range(count)]) == repr(alone)
 
 
+def test_numbers_and_text_in_structures_may_be_of_python_and_numpy():
+    spec = {
+        "n": (tf.TensorSpec([], tf.int64), tf.TensorSpec([], tf.float32)),
+        "t": tf.TensorSpec([], tf.string),
+        "b": tf.TensorSpec([], tf.bool),
+    }
+    numbers = [1, np.int64(2), np.array(3), 2**40, -(2**31) - 1]
+    fractions = [0.1, np.float32(0.1), float("nan"), 2, -0.0]
+    texts = ["text", b"text", "t\u00e9xt", np.array(b"text", object), "\x00"]
+    values = [
+        {"n": (number, fraction), "t": text, "b": number == 1}
+        for number in numbers
+        for fraction in fractions
+        for text in texts
+    ]
+    options = {"output_signature": spec, "untraced": "it is tested"}
+    function = trace(lambda x: values[int(x)], elements_spec(), HERE, **options)
+    elements = Block((np.arange(len(values)),), len(values))
+    found = function.rows(elements)
+    assert [column.dtype for column in found.columns] == [bool, np.int64, np.float32, object]
+    for index in range(len(values)):
+        alone = function.one(elements.row(index), index)
+        assert repr(found.row(index)) == repr(alone), values[index]
+
+
+def test_a_text_in_a_structure_that_is_no_unicode_fails_at_its_place():
+    spec = (tf.TensorSpec([], tf.string), tf.TensorSpec([], tf.int64))
+    texts = ["a", "b", "\ud800", "c"]
+    options = {"output_signature": spec, "untraced": "it is tested"}
+    function = trace(lambda x: (texts[int(x)], 5), elements_spec(), HERE, **options)
+    with pytest.raises(FailedRow) as failed:
+        function.rows(Block((np.arange(4),), 4))
+    assert failed.value.index == 2
+    assert failed.value.before.columns[0].tolist() == [b"a", b"b"]
+
+
 def test_an_element_that_does_not_fit_fails_at_its_place():
     function = trace(
         lambda x: np.int64(1) if x < 2 else np.float32(1),

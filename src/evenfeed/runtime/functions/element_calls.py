@@ -6,9 +6,9 @@ from itertools import repeat
 from sys import getrefcount
 from typing import Any, Final, TypeAlias, final
 
-from numpy import fromiter, ndarray
+from numpy import ndarray
 
-from evenfeed.core.block import Block, as_array, of_parts, of_rows
+from evenfeed.core.block import Block, Column, as_array, of_parts, of_rows
 from evenfeed.core.dtypes import string
 from evenfeed.core.promotion import PromotingTensor
 from evenfeed.core.randomness.seeds import seeds_of_calls
@@ -17,6 +17,7 @@ from evenfeed.core.tensor_types import HostTensor, HostText
 from evenfeed.runtime.functions.calls import Calling, as_argument, on_the_host
 from evenfeed.runtime.functions.probing import spec_of_first
 from evenfeed.runtime.functions.ready_parts import SMALL, UNREADY, text_taken
+from evenfeed.runtime.functions.ready_results import Opener
 from evenfeed.runtime.functions.results import Results
 
 # Calls a function with elements, in the form that `ElementCalls.reader` finds them.
@@ -31,14 +32,8 @@ result_type: Final[Any] = type
 _row_of: Final[Any] = ndarray.__getitem__
 
 
-def _of_numbers(scalar: type[Any], python: type[Any], parts: list[Any]) -> Block:
-    """Build a Block from numbers of a NumPy type, arrays of its dtype, and small Python numbers."""
-    kinds = set(map(type, parts))
-    if python not in kinds:
-        return of_parts(parts)
-    if kinds <= {scalar, python}:  # all at once: to make a NumPy scalar takes 100 ns
-        return Block((fromiter(parts, scalar, len(parts)),), len(parts))
-    return of_parts([scalar(part) if type(part) is python else part for part in parts])
+def _of_parts(join: Callable[[Sequence[Any]], Column], parts: Sequence[Any]) -> Block:
+    return Block((join(parts),), len(parts))
 
 
 def _references_to_new(make: Callable[[], Any]) -> int:
@@ -162,6 +157,10 @@ class ElementCalls:
         """
         part_of = self._part_taker()
         if part_of is None or around is not None:
+            if around is None and self._results.ready.opener is not None:
+                return self._filling_rows(
+                    self._results.ready.opener, done
+                ), self._results.ready.joined
             call = self.caller(effects)
             return _filling(call if around is None else around(call), done), of_rows
         if self._results.ready.array is not None:
@@ -201,7 +200,8 @@ class ElementCalls:
     ) -> tuple[Fill, Callable[[Any], Block]]:
         seeds, plain, put, results = seeds_of_calls(), self._plain, done.append, self._results.ready
         scalar: Any = results.scalar
-        python: Any = results.python
+        is_text = scalar is bytes
+        python: Any = str if is_text else results.python
 
         def fill(elements: Iterable[Any]) -> None:
             result = None
@@ -209,14 +209,44 @@ class ElementCalls:
                 seeds.place = 0
                 result = plain(element)
                 kind = result_type(result)
-                if kind is scalar or (kind is python and -SMALL <= result < SMALL):
+                if kind is scalar or (
+                    kind is python and (result.isascii() if is_text else -SMALL <= result < SMALL)
+                ):
                     put(result)
                     continue
                 held = [result]
                 result = None
                 put(part_of(held))
 
-        return fill, of_parts if python is None else partial(_of_numbers, scalar, python)
+        return fill, of_parts if python is None else partial(_of_parts, results.joins[0])
+
+    def _filling_rows(self, opener: Opener, done: list[Any]) -> Fill:
+        seeds, plain, put, results = seeds_of_calls(), self._plain, done.append, self._results.ready
+        kept, parts_of = results.kept, results.parts
+
+        def fill(elements: Iterable[Any]) -> None:
+            for element in elements:
+                seeds.place = 0
+                held = [plain(element)]
+                parts = opener(held[0])
+                if parts is not None and (checks := kept(tuple(map(type, parts)))):
+                    small, texts = checks
+                    for index in small:
+                        if not -SMALL <= parts[index] < SMALL:
+                            break
+                    else:
+                        for index in texts:
+                            if not parts[index].isascii():
+                                break
+                        else:
+                            put(parts)
+                            continue
+                found = parts_of(held)
+                if found is None:
+                    found = self._fitted(*self._calling.taken_apart(held))
+                put(found)
+
+        return fill
 
     def block(self, block: Block, effects: Effects) -> Block:
         """Return the results for a Block."""

@@ -3,12 +3,14 @@
 # NumPy is only partly typed.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.block import Column, stacked
 from evenfeed.core.dtypes import DType
 from evenfeed.core.promotion import PromotingTensor
 from evenfeed.core.specs import TensorSpec, TypeSpec
@@ -100,6 +102,53 @@ def fits(own: tuple[int, ...], shape: tuple[int | None, ...] | None) -> bool:
     if len(own) != len(shape):
         return False
     return all(length in (None, found) for length, found in zip(shape, own, strict=True))
+
+
+def joined_by(spec: TypeSpec, *, casts: bool) -> Callable[[Sequence[Any]], Column] | None:
+    """Return what builds a column of a number or text from parts, as `kept_as_they_are` lets them be; else None."""
+    scalar = scalar_type(spec)
+    if scalar is None:
+        return None
+    python = str if scalar is bytes else python_type(np.dtype(scalar), casts=casts)
+    return stacked if python is None else partial(_joined, scalar, python)
+
+
+def _joined(scalar: type[Any], python: type[Any], parts: Sequence[Any]) -> Column:
+    kinds = set(map(type, parts))
+    if python not in kinds:
+        return stacked(parts)
+    if (
+        kinds <= {scalar, python} and python is not str
+    ):  # all at once: to make a NumPy scalar takes 100 ns
+        return np.fromiter(parts, scalar, len(parts))
+    made = str.encode if python is str else scalar
+    return stacked([made(part) if type(part) is python else part for part in parts])
+
+
+def kept_as_they_are(
+    kinds: Sequence[type], specs: Sequence[TypeSpec], *, casts: bool
+) -> tuple[list[int], list[int]] | None:
+    """Return which parts must be small, and which ASCII, to be joined as they are; None if parts of these types cannot be.
+
+    Args:
+        kinds: The types of the parts of a result.
+        specs: Their specs.
+        casts: Whether results are cast to them.
+    """
+    small, texts = list[int](), list[int]()
+    for index, (kind, spec) in enumerate(zip(kinds, specs, strict=True)):
+        scalar = scalar_type(spec)
+        if scalar is None:
+            return None
+        if kind is scalar:
+            continue
+        if scalar is bytes and kind is str:
+            texts.append(index)
+        elif scalar is not bytes and kind is python_type(np.dtype(scalar), casts=casts):
+            small.append(index)
+        else:
+            return None
+    return small, texts
 
 
 def _number_taker(dtype: DType, *, casts: bool) -> Taker:

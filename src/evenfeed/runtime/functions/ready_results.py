@@ -1,10 +1,12 @@
 """Recognises results of user functions that need no conversion: numbers, text and arrays of the dtypes in their spec."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, cast, final
 
 import numpy as np
 
+from evenfeed.core.block import Block
 from evenfeed.core.dtypes import DType
 from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten, opened, packer
@@ -13,6 +15,8 @@ from evenfeed.runtime.functions.ready_parts import (
     UNREADY,
     array_taker,
     array_type,
+    joined_by,
+    kept_as_they_are,
     python_type,
     scalar_taker,
     scalar_type,
@@ -21,6 +25,8 @@ from evenfeed.runtime.functions.ready_parts import (
 # Returns the leaves of a value, or None if its structure is another.
 Opener: TypeAlias = Callable[[Any], list[Any] | None]
 
+# Results of more combinations of types than this are converted one by one.
+_MOST_KINDS: Final = 64
 _SEQUENCES: Final = (tuple, list)
 
 
@@ -36,6 +42,9 @@ class ReadyResults:
         scalar: The type whose values are ready results, if the spec is that of one number or text.
         number: The dtype of these values; None for text.
         python: The type of Python numbers of which the small ones become ready by `scalar`.
+        opener: Takes a result apart, if it consists of single numbers and texts only; else None.
+        kept: By the types of such parts, which must be small or ASCII so that `joined` takes them as they are; None if it
+            cannot.
         array: The dtype, the rank and the shape of arrays that are ready results, if the spec is that of one array. No
             shape means any lengths.
     """
@@ -48,11 +57,14 @@ class ReadyResults:
             for array, part in zip(arrays, specs, strict=True)
         ]
         self._take = [take for take in takers if take is not None]
-        self._scalars: list[type | None] = list(map(scalar_type, specs))
         self._is_possible = bool(specs) and len(self._take) == len(specs)
         self._has_arrays = any(array is not None for array in arrays)
         self._open = None if spec is None else _opener(spec, _SEQUENCES)
         self._pack = packer(spec, DATA)
+        joins = [joined_by(part, casts=casts) for part in specs]
+        self.joins = [join for join in joins if join is not None]
+        self.opener = self._open if specs and len(self.joins) == len(specs) else None
+        self.kept = lru_cache(_MOST_KINDS)(partial(kept_as_they_are, specs=specs, casts=casts))
         self.scalar: type | None = scalar_type(spec)
         self.number: DType | None = None
         self.python: type | None = None
@@ -73,8 +85,8 @@ class ReadyResults:
             part = self.part(held)
             return None if part is UNREADY else [part]
         found = self._open(held[0])
-        if found is None or list(map(type, found)) == self._scalars:
-            return found  # mostly there is nothing to convert, or no such structure
+        if found is None:
+            return None
         held.clear()  # a tuple or dict that nobody else has must not count as another user of its arrays
         leaves = [unshared(leaf) for leaf in found] if self._has_arrays else found
         parts: list[Any] = []
@@ -85,6 +97,11 @@ class ReadyResults:
                 return None
             parts.append(part)
         return parts
+
+    def joined(self, rows: Sequence[Sequence[Any]]) -> Block:
+        """Build a Block from parts that are kept as they are, or that `parts` returned."""
+        columns = zip(self.joins, zip(*rows, strict=True), strict=True)
+        return Block(tuple([join(parts) for join, parts in columns]), len(rows))
 
     @property
     def is_one(self) -> bool:
