@@ -75,6 +75,9 @@ else:
         __name__, __all__, "The page of names in the docs lists what evenfeed provides."
     )
 
-    # Imports protobuf only when a message class is first used.
+    # Imports protobuf only when a message class is first used. Python asks again only for names that it does not find.
     def __getattr__(name: str) -> Any:
-        return message_class(name) if name in __all__ else _missing(name)
+        if name not in __all__:
+            return _missing(name)
+        found = globals()[name] = message_class(name)
+        return found

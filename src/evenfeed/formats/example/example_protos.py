@@ -96,7 +96,8 @@ def _accepting_tensors(by_protobuf: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor of a list message that also takes single texts and bools of all tensors."""
 
     def __init__(message: Any, *, value: Any = ()) -> None:  # noqa: N807 - it becomes the method of that name
-        values = list(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
+        is_once = type(value) is not list and isinstance(value, Iterator)
+        values = list(cast("Iterator[Any]", value)) if is_once else value
         try:
             by_protobuf(message, value=values)
         except TypeError as error:

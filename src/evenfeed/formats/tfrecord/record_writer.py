@@ -17,6 +17,7 @@ _FLUSH_MODES: Final = {
     "S": zlib.Z_SYNC_FLUSH,
     "F": zlib.Z_FULL_FLUSH,
 }
+_footer: Final = FOOTER.pack
 
 
 def _compression(value: Any) -> str:
@@ -117,7 +118,13 @@ class TFRecordWriter:
     def write(self, record: bytes) -> None:
         """Append one record."""
         payload = record if type(record) is bytes else _payload(record)
-        self._write(header_of(len(payload)) + payload + FOOTER.pack(masked(payload)))
+        data = header_of(len(payload)) + payload + _footer(masked(payload))
+        packed = data if self._pack is None else self._pack.compress(data)
+        file = self._file or self._open_file()
+        try:
+            file.write(packed)
+        except OSError as error:
+            raise named(self._path, error) from error
 
     def flush(self) -> None:
         """Flush written records to the operating system; compressed data according to `flush_mode`."""
@@ -149,14 +156,6 @@ class TFRecordWriter:
 
     def __del__(self) -> None:
         self.close()  # as in TensorFlow, dropping the writer keeps its records
-
-    def _write(self, data: bytes) -> None:
-        packed = data if self._pack is None else self._pack.compress(data)
-        file = self._open_file()
-        try:
-            file.write(packed)
-        except OSError as error:
-            raise named(self._path, error) from error
 
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
