@@ -31,20 +31,24 @@ from evenfeed.formats.tables.table_parts import (
 )
 from evenfeed.formats.tables.thrift import BYTES, I32, I64, Fields, list_of, struct_in, struct_of
 
-# A scan in threads takes longer to start than a shorter row group to decode.
+# Threads take longer to start than a shorter row group to decode.
 _IN_PARALLEL: Final = 1 << 16
 # pyarrow takes longer to open a shorter file than Python to read it.
 _SHORT_FILE: Final = 1 << 16
 
 
-def _short_group(path: str, number: int, columns: list[str]) -> Any:
-    """Decode a row group of a local file in this thread."""
+def _local_group(path: str, state: str, number: int, columns: list[str], is_long: bool) -> Any:
+    """Decode a row group of a local file."""
     source: Any = local(path)
+    metadata = None
     if os.path.getsize(source) <= _SHORT_FILE:
         with open(source, "rb") as held:
             source = arrow().BufferReader(held.read())
-    with arrow("parquet").ParquetFile(source, page_checksum_verification=True) as file:
-        return file.read_row_group(number, columns, use_threads=False)
+    else:
+        metadata = _metadata(path, state)
+    opened = arrow("parquet").ParquetFile
+    with opened(source, metadata=metadata, page_checksum_verification=True) as file:
+        return file.read_row_group(number, columns, use_threads=is_long)
 
 
 @final
@@ -61,7 +65,7 @@ class RowGroup(TablePart):
         with reading_parquet(self.path, self.place, self.span[0]):
             columns, state = list(wanted.read), written(self.path)
             is_long = self.span[1] - self.span[0] >= _IN_PARALLEL
-            if is_long or wanted.filter or is_remote(self.path):
+            if wanted.filter or is_remote(self.path):
                 opened = opened_parquet(self.path, state)
                 self._check(opened.groups)
                 check_no_nulls(opened.metadata, self.number, wanted.blank)
@@ -70,7 +74,7 @@ class RowGroup(TablePart):
             else:
                 self._check(_checked_groups(self.path, state))
                 check_no_nulls(partial(_metadata, self.path, state), self.number, wanted.blank)
-                table = _short_group(self.path, self.number, columns)
+                table = _local_group(self.path, state, self.number, columns, is_long)
         return chunk_of(table.column, table.num_rows, wanted)
 
     def _check(self, groups: "tuple[GroupTable, ...]") -> None:
