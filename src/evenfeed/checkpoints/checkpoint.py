@@ -103,10 +103,11 @@ class Checkpoint(Attaching):
         Returns:
             The path, for `restore`.
         """
-        prefix = checked_path(file_prefix)
+        _check_place("saved")  # before it counts
+        checked_path(file_prefix)
         self.save_counter.assign_add(1)
         path = f"{named_path(file_prefix)}-{int(self.save_counter)}"
-        folder = os.path.dirname(prefix)
+        folder = os.path.dirname(checked_path(path))
 
         def record() -> None:
             update_checkpoint_state(folder, path, [path])
@@ -235,7 +236,7 @@ def _contents(checkpoint: Checkpoint) -> Contents:
 
 def _check_place(what: str) -> None:
     if contexts.staging() is not None or contexts.replica_context() is not None:
-        raise RuntimeError(
+        raise NotImplementedError(  # a RuntimeError, too
             described(
                 f"A Checkpoint cannot be {what} inside evenfeed.function or strategy.run.",
                 fix="call it outside, between two steps.",

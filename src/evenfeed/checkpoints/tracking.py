@@ -17,6 +17,7 @@ from functools import singledispatch
 from typing import Any, Final, cast, final
 
 from evenfeed.core.iteration import Iterator
+from evenfeed.lookup_tables.mutable_tables import MutableTable
 from evenfeed.lookup_tables.tables import StaticHashTable, StaticVocabularyTable
 from evenfeed.replicas.generators import Generator
 from evenfeed.replicas.variables.module import Module
@@ -119,6 +120,11 @@ def _(value: Any) -> Tracked:
 
 
 @tracked.register
+def _(value: MutableTable) -> Tracked:
+    return Tracked(leaf=TableLeaf(value))
+
+
+@tracked.register
 def _(value: Iterator) -> Tracked:
     return Tracked(leaf=IteratorLeaf(value))
 
@@ -171,3 +177,17 @@ class IteratorLeaf(StateLeaf):
 
     def put(self, state: Any) -> None:
         self._iterator.set_state(state)
+
+
+@final
+class TableLeaf(StateLeaf):
+    """The keys and values of a table that changes."""
+
+    def __init__(self, table: MutableTable) -> None:
+        self._table = table
+
+    def state(self) -> Any:
+        return self._table.get_state()
+
+    def put(self, state: Any) -> None:
+        self._table.set_state(state)

@@ -101,6 +101,33 @@ class MutableTable:
         whole = values.reshape(len(self._entries), *self._default.shape)
         return computed_tensor(_packed(list(self._entries), self._key)), computed_tensor(whole)
 
+    def get_state(self) -> dict[str, Any]:
+        """Return all keys and their values as data for JSON, for a checkpoint."""
+        keys, values = list(self._entries), list(self._entries.values())
+        return {
+            "dtypes": [dtypes.name_of(self._key), dtypes.name_of(self._value)],
+            "shape": [len(keys), *self._default.shape],
+            "keys": _bytes_of(_packed(keys, self._key)),
+            "values": _bytes_of(_packed(values, self._value)),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Replace all keys and values with those of a checkpoint."""
+        own = [dtypes.name_of(self._key), dtypes.name_of(self._value)]
+        if state["dtypes"] != own or state["shape"][1:] != list(self._default.shape):
+            raise ValueError(
+                described(
+                    f"The checkpoint has a table of {' and '.join(state['dtypes'])} with values of shape "
+                    f"{state['shape'][1:]}, but this one is of {' and '.join(own)} with values of shape "
+                    f"{list(self._default.shape)}.",
+                    fix="create the table as the one that was saved.",
+                )
+            )
+        keys = _from_bytes(state["keys"], self._key)
+        values = _from_bytes(state["values"], self._value).reshape(state["shape"])
+        self._entries.clear()  # functions that look up have this very dict
+        self._entries.update(zip(keys.tolist(), values.tolist(), strict=True))
+
     def _keys(self, keys: Any) -> Array:
         return _held(keys, self._key, "keys")
 
@@ -240,3 +267,16 @@ def _check_dtype(found: DType, expected: DType, what: str = "keys") -> None:
 
 def _packed(values: list[Any], dtype: DType) -> Array:
     return bytes_array(values) if dtype == dtypes.string else np.array(values, dtype)
+
+
+def _bytes_of(array: Array) -> Any:
+    """Return an array as data for JSON: its bytes as text, or a list of those of each text."""
+    if array.dtype == dtypes.string:
+        return [text.decode("latin-1") for text in array.ravel().tolist()]
+    return array.tobytes().decode("latin-1")
+
+
+def _from_bytes(data: Any, dtype: DType) -> Array:
+    if dtype == dtypes.string:
+        return bytes_array([text.encode("latin-1") for text in data])
+    return np.frombuffer(data.encode("latin-1"), dtype)

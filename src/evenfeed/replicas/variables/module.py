@@ -1,5 +1,6 @@
 """Module: an object that finds the variables in its attributes."""
 
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -119,11 +120,5 @@ def _leaves(value: Any) -> Generator[Any]:
 
 
 def _in_small_letters(name: str) -> str:
-    """Return the name of a class as TensorFlow writes it: MyLayer becomes my_layer."""
-    parts = [
-        f"_{letter.lower()}"
-        if letter.isupper() and place and not name[place - 1].isupper()
-        else letter.lower()
-        for place, letter in enumerate(name)
-    ]
-    return "".join(parts)
+    """Return the name of a class as TensorFlow writes it: MyHTTPLayer becomes my_http_layer."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_", name).lower()
