@@ -3,6 +3,7 @@
 A test checks that every entry is still true.
 """
 
+_STARTS = "A list of numbers is not one gradient to start with: pass one tensor for each target."
 _WRAPS = "A Python number that does not fit raises; TensorFlow silently changes it."
 _ROW_LOST = "A row that is longer than an empty first row raises; TensorFlow drops its values."
 _BOOLS = "A list that mixes bools and numbers raises in either order, not only in one."
@@ -91,6 +92,7 @@ _FEWER_LENGTHS = (
 )
 
 DIFFERENT: dict[str, str] = {
+    "derivatives.requests.a start that is a list of numbers": _STARTS,
     "wanted_dtypes.counts.take, a float tensor": _TENSOR_OF_ANOTHER_DTYPE,
     "wanted_dtypes.counts.batch, drop_remainder as a number": _TENSOR_OF_ANOTHER_DTYPE,
     "wanted_dtypes.nested_lengths.too few": _FEWER_LENGTHS,

@@ -53,9 +53,29 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             return result, functools.partial(_pulled, f, gradient, args, given, variables)
 
         values = [variable.value() for variable in variables]
-        return jax.custom_gradient(own)(leaves, values)
+        return _with_own_gradient(jax.custom_gradient(own))(leaves, values)
 
     return decorated
+
+
+def _with_own_gradient(call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `call` with its own gradient in derivatives of all orders.
+
+    JAX differentiates the forward pass of a gradient as plain code: a second derivative would see through the result.
+    """
+
+    @jax.custom_vjp
+    def result(*given: Any) -> Any:
+        return call(*given)
+
+    def forward(*given: Any) -> tuple[Any, Any]:
+        return result(*given), jax.vjp(call, *given)[1]
+
+    def backward(pull: Any, upstream: Any) -> Any:
+        return pull(upstream)
+
+    result.defvjp(forward, backward)
+    return result
 
 
 def _pulled(  # noqa: PLR0913, PLR0917 - a gradient function and what it is of

@@ -1,5 +1,6 @@
 """`GradientTape`: records what is computed in a block, and returns its gradients."""
 
+import math
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, final
@@ -25,6 +26,7 @@ from evenfeed.replicas.tape.reads import here
 from evenfeed.replicas.tape.recording import Record, is_differentiable
 from evenfeed.replicas.tape.replay import Recorded, Replay
 from evenfeed.replicas.variables.variable import Variable
+from evenfeed.tensors.operands import is_text
 
 #: The classes of values that NumPy computed, on the host.
 _HOST: Final[tuple[type, ...]] = (np.ndarray, np.generic)
@@ -118,6 +120,8 @@ class GradientTape:
             if is_variable(each):
                 self._asked[id(each)] = each
                 self._reads.setdefault(id(each), (each, []))
+            elif isinstance(each, _HOST) and is_text(each):
+                continue  # it has no gradient
             elif not isinstance(each, jax.Array):
                 raise ValueError(
                     described(
@@ -139,8 +143,9 @@ class GradientTape:
         return value if value in self._all_watched() else None
 
     def watched_variables(self) -> tuple[Any, ...]:
-        """Return the variables that are watched, in the order in which they were read."""
-        return tuple(variable for variable, _ in self._reads.values())
+        """Return the variables that are watched, in the order in which they were made; those of Keras as they were read."""
+        found = [variable for variable, _ in self._reads.values()]
+        return tuple(sorted(found, key=lambda variable: getattr(variable, "number", math.inf)))
 
     def value_for(self, variable: Any) -> Any:
         """Return None: variables keep their values."""
@@ -237,7 +242,7 @@ class GradientTape:
         Args:
             target: A tensor of shape [rows, ...]; each row depends on one row of the source.
             source: A tensor of shape [rows, ...].
-            unconnected_gradients: As for `gradient`.
+            unconnected_gradients: Accepted for compatibility: without a connection the result is zeros.
             parallel_iterations: Accepted for compatibility.
             experimental_use_pfor: Accepted for compatibility.
 
@@ -245,28 +250,23 @@ class GradientTape:
             A tensor with the shape of the target, and behind it that of the source without its first axis.
         """
         del parallel_iterations, experimental_use_pfor
-        if not target.shape or not source.shape or target.shape[0] != source.shape[0]:
+        if min(target.ndim, source.ndim) < 2 or target.shape[0] != source.shape[0]:
             raise ValueError(
                 described(
-                    "batch_jacobian needs a target and a source with the same number of rows, but got the shapes "
-                    f"{tuple(target.shape)} and {tuple(source.shape)}.",
+                    "batch_jacobian needs a target and a source with two or more axes and the same number of rows, but "
+                    f"got the shapes {tuple(target.shape)} and {tuple(source.shape)}.",
                     fix="use jacobian for other shapes.",
                 )
             )
-        otherwise = UnconnectedGradients(unconnected_gradients)
-        found: list[Any] = [None]
+        UnconnectedGradients(unconnected_gradients)  # raises if it is unknown
         pulled = self._pullback([target], [source])
-        rest = tuple(target.shape[1:])
-        if pulled is not None:
-            size = int(target[0].size)
-            units = jnp.eye(size, dtype=target.dtype).reshape(size, 1, *rest)
-            basis = jnp.broadcast_to(units, (size, *target.shape))
-            (rows,) = jax.vmap(pulled[0])([basis])
-            found[0] = jnp.moveaxis(rows, 0, 1).reshape(
-                target.shape[0], *rest, *tuple(source.shape[1:])
-            )
-        (result,) = filled([source], found, otherwise, (target.shape[0], *rest), rows=True)
-        return result
+        inner, outer = tuple(source.shape[1:]), tuple(target.shape)
+        if pulled is None or not pulled[2]:
+            return jnp.zeros((*outer, *inner), source.dtype)
+        size = int(target[0].size)
+        units = jnp.eye(size, dtype=target.dtype).reshape(size, 1, *outer[1:])
+        (rows,) = jax.vmap(pulled[0])([jnp.broadcast_to(units, (size, *outer))])
+        return jnp.moveaxis(rows, 0, 1).reshape(*outer, *inner)
 
     def _pullback(self, targets: Sequence[Any], sources: Sequence[Any]) -> Any:
         """Return a function from gradients of targets to gradients of sources; None if nothing is connected.

@@ -11,6 +11,7 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError, described
+from evenfeed.core.gradients import followed_values
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged import ragged_arranging
@@ -26,7 +27,13 @@ from evenfeed.tensors.creation import (
     static_shape,
     whole_numbers,
 )
-from evenfeed.tensors.device_arrays import computed, held_dtype, is_traced, is_tracing
+from evenfeed.tensors.device_arrays import (
+    computed,
+    held_dtype,
+    is_traced,
+    is_tracing,
+    same_memory,
+)
 from evenfeed.tensors.operands import COMPUTABLE, apply, elementwise, rearrange, shaped_by
 from evenfeed.tensors.ragged_dispatch import for_flat_values, for_ragged
 from evenfeed.tensors.shaping import shape
@@ -320,7 +327,10 @@ def meshgrid(*args: object, **kwargs: Any) -> list[Tensor]:
         )
     return list(
         apply(
-            "meshgrid", lambda *axes: jnp.meshgrid(*axes, indexing=order), *args, accepts=COMPUTABLE
+            "meshgrid",
+            lambda *axes: jnp.meshgrid(*(axis.reshape(-1) for axis in axes), indexing=order),
+            *args,
+            accepts=COMPUTABLE,
         )
     )
 
@@ -366,8 +376,13 @@ def _check_lengths(lengths: Any, rows: int, most: int) -> None:
         )
 
 
-def _itself(_: Any, tensor: Any) -> Any:
-    return tensor
+def _itself(xp: Any, tensor: Any) -> Any:
+    # An object of its own: a tape that watches it does not watch the argument.
+    if xp is np:
+        return tensor
+    return (
+        jnp.copy(tensor) if is_traced(tensor) or followed_values.here.tapes else same_memory(tensor)
+    )
 
 
 def _axes_of_length_1(tensor: Any) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 # ruff: noqa: A001, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -135,7 +135,7 @@ def multiply_no_nan(x: object, y: object, name: str | None = None) -> Tensor:
         >>> tf.math.multiply_no_nan([2.0, float("nan")], [3.0, 0.0]).tolist()
         [6.0, 0.0]
     """
-    return elementwise("multiply_no_nan", _product_or_zero, x, y, accepts=FLOATS)
+    return elementwise("multiply_no_nan", _product_or_zero(), x, y, accepts=FLOATS)
 
 
 def floordiv(x: object, y: object, name: str | None = None) -> Tensor:
@@ -296,8 +296,18 @@ def _quotient_or_zero(x: Any, y: Any) -> Any:
     return jnp.where(is_zero, 0, _true_quotient(x, jnp.where(is_zero, 1, y)))
 
 
-def _product_or_zero(x: Any, y: Any) -> Any:
-    return jnp.where(y == 0, 0, jnp.multiply(jnp.where(y == 0, 0, x), y))
+@cache
+def _product_or_zero() -> Any:
+    def value(x: Any, y: Any) -> Any:
+        return jnp.where(y == 0, 0, jnp.multiply(jnp.where(y == 0, 0, x), y))
+
+    def derivative(primals: Any, tangents: Any) -> Any:
+        (x, y), (of_x, of_y) = primals, tangents
+        return value(x, y), jnp.where(y == 0, 0, of_x * y) + x * of_y
+
+    product = jax.custom_jvp(value)
+    product.defjvp(derivative)
+    return product
 
 
 def _squared_difference(x: Any, y: Any) -> Any:

@@ -6,7 +6,7 @@
 
 # ruff: noqa: A002, ARG001 - TensorFlow's names; there is no graph to show `name` in
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from evenfeed.core import dtypes
@@ -83,8 +83,21 @@ def cholesky(input: object, name: str | None = None) -> Tensor:
         >>> tf.linalg.cholesky([[4.0, 0.0], [0.0, 9.0]]).tolist()
         [[2.0, 0.0], [0.0, 3.0]]
     """
-    formula = partial(jnp.linalg.cholesky, symmetrize_input=False)
-    return apply("cholesky", formula, input, accepts=FLOATS)
+    return apply("cholesky", _lower_factor(), input, accepts=FLOATS)
+
+
+@cache
+def _lower_factor() -> Any:
+    """Return a function that reads the lower triangle only, but has the gradient of a symmetric matrix."""
+    plain = partial(jnp.linalg.cholesky, symmetrize_input=False)
+    factor = jax.custom_jvp(plain)
+
+    def derivative(primals: Any, tangents: Any) -> Any:
+        (tangent,) = tangents
+        return jax.jvp(plain, primals, ((tangent + _adjoint(tangent)) / 2,))
+
+    factor.defjvp(derivative)
+    return factor
 
 
 def cholesky_solve(chol: object, rhs: object, name: str | None = None) -> Tensor:

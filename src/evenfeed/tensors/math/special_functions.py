@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evenfeed.core.lazy_jax import jax_special, jnp
+from evenfeed.core.lazy_jax import jax, jax_special, jnp
 from evenfeed.tensors.creation import Tensor
 from evenfeed.tensors.operands import REAL_FLOATS, apply, elementwise
 
@@ -184,7 +184,7 @@ def betainc(a: object, b: object, x: object, name: str | None = None) -> Tensor:
         >>> f"{tf.math.betainc(1.0, 1.0, 0.25):.4f}"
         '0.2500'
     """
-    return elementwise("betainc", jax_special.betainc, a, b, x, accepts=REAL_FLOATS)
+    return elementwise("betainc", _betainc, a, b, x, accepts=REAL_FLOATS)
 
 
 def lbeta(x: object, name: str | None = None) -> Tensor:
@@ -209,6 +209,10 @@ def _polygamma(a: Any, x: Any) -> Any:
     derived = sign * jnp.exp(jax_special.gammaln(order + 1)) * jax_special.zeta(order + 1, x)
     found = jnp.where(a == 0, jax_special.digamma(x), derived)
     return jnp.where((a < 0) | (a != jnp.floor(a)), jnp.nan, found)
+
+
+def _betainc(a: Any, b: Any, x: Any) -> Any:
+    return jax_special.betainc(jax.lax.stop_gradient(a), jax.lax.stop_gradient(b), x)
 
 
 def _lbeta(x: Any) -> Any:
