@@ -74,6 +74,7 @@ class _Thread(threading.local):
         self.stagings: list[Staging] = []
         self.driving: Function | None = None
         self.creators: list[Callable[..., Any]] = []
+        self.agreed = False  # whether all replicas assign the same, so that nothing is aggregated
 
 
 here = _Thread()

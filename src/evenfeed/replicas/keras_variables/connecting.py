@@ -31,6 +31,8 @@ _ON_JAX: Final = "keras.src.backend.jax.optimizer"
 _SCALING: Final = "keras.src.optimizers.loss_scale_optimizer"
 _SEEDS: Final = "keras.src.random.seed_generator"
 _SCOPES: Final = "keras.src.backend.common.stateless_scope"
+_LOSSES: Final = "keras.src.losses.loss"
+_TRAINERS: Final = "keras.src.trainers.trainer"
 
 # An odd number, so that multiples differ: 2**32 divided by the golden ratio.
 _APART: Final = 0x9E3779B9
@@ -40,11 +42,11 @@ _lock: Final = Lock()
 
 def connect() -> bool:
     """Connect Keras, if the program has loaded it all. Return True if so."""
-    names = (_VARIABLES, _OPTIMIZERS, _ON_JAX, _SCALING, _SEEDS, _SCOPES)
+    names = (_VARIABLES, _OPTIMIZERS, _ON_JAX, _SCALING, _SEEDS, _SCOPES, _LOSSES, _TRAINERS)
     modules = [sys.modules.get(name) for name in names]
     if None in modules:
         return False
-    variables, optimizers, on_jax, scaling, seeds, scopes = modules
+    variables, optimizers, on_jax, scaling, seeds, scopes, losses, trainers = modules
     own: Any = variables
     with _lock:
         if not getattr(own.JaxVariable, "_evenfeed", False):
@@ -54,6 +56,7 @@ def connect() -> bool:
             _connect_updates(on_jax)
             _connect_loss_scales(scaling)
             _connect_seeds(seeds)
+            _connect_losses(losses, trainers)
     return True
 
 
@@ -210,3 +213,35 @@ def _connect_seeds(module: Any) -> None:
         return seed.at[0].add(index * jnp.asarray(_APART, "uint32").astype(seed.dtype))
 
     kind.next = next_seed
+
+
+def _connect_losses(losses: Any, trainers: Any) -> None:
+    """Divide mean losses by the number of replicas, as Keras does on TensorFlow: optimizers sum their gradients."""
+    kind = trainers.Trainer
+    own = kind._aggregate_additional_loss
+
+    def scale(value: Any) -> Any:
+        return (
+            value
+            if _replica_count() == 1
+            else value * jnp.asarray(1 / _replica_count(), value.dtype)
+        )
+
+    def unscale(value: Any) -> Any:
+        return (
+            value if _replica_count() == 1 else value * jnp.asarray(_replica_count(), value.dtype)
+        )
+
+    @functools.wraps(own)
+    def aggregate_additional_loss(self: Any, loss: Any) -> Any:
+        return scale(own(self, loss))
+
+    losses.scale_loss_for_distribution = scale
+    losses.unscale_loss_for_distribution = unscale
+    kind._aggregate_additional_loss = aggregate_additional_loss
+
+
+def _replica_count() -> int:
+    """Return the number of replicas that run the code; 1 in `fit`, whose program has the global batch."""
+    context = contexts.replica_context()
+    return 1 if context is None else context.num_replicas_in_sync

@@ -98,10 +98,11 @@ class ReplicaState:
     def agreed(self) -> Generator[None]:
         """Run a block that assigns the same on all replicas."""
         before, self._is_agreed = self._is_agreed, True
+        contexts.here.agreed = True
         try:
             yield
         finally:
-            self._is_agreed = before
+            self._is_agreed = contexts.here.agreed = before
 
     @contextmanager
     def active(self) -> Generator[None]:

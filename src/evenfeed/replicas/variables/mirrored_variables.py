@@ -231,6 +231,8 @@ class DistributedVariable(ScopedVariable):
 
     def _aggregate_assigned(self, replica: Replica, value: Any) -> Any:
         """Aggregate the values that the replicas assign."""
+        if contexts.here.agreed:
+            return value
         if self.aggregation is VariableAggregation.NONE:
             self._warn_of_copies()
             return value
