@@ -15,6 +15,7 @@ from evenfeed.core.handles import Handle
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.promotion import computed_tensor
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor, holds_device_arrays
 from evenfeed.tensors.device_arrays import asked_dtype, private, remembering, stays_on_host
@@ -37,6 +38,8 @@ def cast(x: object, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """
     if isinstance(x, RaggedTensor):
         return x.with_flat_values(cast(x.flat_values, dtype))  # pyright: ignore[reportReturnType]
+    if isinstance(x, SparseTensor):
+        return x.with_values(cast(x.values, dtype))  # pyright: ignore[reportReturnType]
     found = traced_rows.cast_to(x, dtypes.as_dtype(dtype)) if isinstance(x, Handle) else None
     if found is not None:
         return found

@@ -29,6 +29,7 @@ from evenfeed.core.promotion import (
 from evenfeed.core.ragged.ragged_operators import values_for
 from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
+from evenfeed.core.sparse.sparse_tensors import SparseTensor
 from evenfeed.core.tensor_types import host_tensor
 from evenfeed.core.traced import traced_rows
 from evenfeed.tensors.creation import (
@@ -72,6 +73,11 @@ INTEGERS: Final = Accepted("integers", "bfcOV", "int32")
 BOOLS: Final = Accepted("bools", "iufcOV", "bool")
 ORDERED: Final = Accepted("real numbers or bools", "Oc", "float32")
 COMPUTABLE: Final = Accepted("numbers or bools", "O", "int32")
+
+# Functions that keep 0, and that TensorFlow too computes for sparse tensors.
+_OF_SPARSE: Final = frozenset(
+    {"abs", "negative", "sign", "sin", "sqrt", "square", "stop_gradient", "tanh"}
+)
 
 _PYTHON_TYPES: Final[dict[str, type]] = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
@@ -139,7 +145,7 @@ def elementwise(
 ) -> Any:
     """Like `apply`, for a formula that computes each value of the result from the values at the same place.
 
-    A ragged operand makes a ragged result with the same rows.
+    A ragged operand makes a ragged result with the same rows; a sparse one, if 0 stays 0, a sparse result.
     """
     rows = next((operand for operand in operands if isinstance(operand, RaggedTensor)), None)
     if rows is not None:
@@ -147,6 +153,9 @@ def elementwise(
         return rows.with_flat_values(
             elementwise(function, formula, *flat, accepts=accepts, host=host)
         )
+    if function in _OF_SPARSE and isinstance(operands[0], SparseTensor):
+        values = elementwise(function, formula, operands[0].values, accepts=accepts, host=host)
+        return operands[0].with_values(values)
     by_row = traced_rows.called(
         function, partial(elementwise, function, formula, accepts=accepts), operands
     )

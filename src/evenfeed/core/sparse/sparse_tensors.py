@@ -46,6 +46,16 @@ class SparseTensor(Composite, Specified):
         ):
             array = host_array(getattr(self, name), dtype)
             object.__setattr__(self, name, host_tensor(array))
+        shapes = [part.shape for part in (self.indices, self.values, self.dense_shape)]
+        count, rank = shapes[1:]
+        if len(count) != 1 or len(rank) != 1 or shapes[0] != (*count, *rank):
+            raise ValueError(
+                described(
+                    "indices, values and dense_shape must have the shapes [count, rank], [count] and [rank], but have "
+                    f"{', '.join(str(list(shape)) for shape in shapes)}.",
+                    fix="pass one row of indices for each value, and one length for each axis.",
+                )
+            )
 
     def _components(self) -> tuple[Array, ...]:
         return self.indices, self.values, self.dense_shape

@@ -20,6 +20,8 @@ from evenfeed.replicas.mesh import Replicas
 from evenfeed.replicas.run.callback_meetings import Seat
 from evenfeed.tensors.device_arrays import is_traced
 
+_INTEGERS: Any = (int, np.integer)
+
 
 @final
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class AllGather(Collective):
                 "all_gather works on devices, but strings stay on the host.",
                 fix="return the strings, and gather them outside run with strategy.gather.",
             )
-        if not -tensor.ndim <= self.axis < tensor.ndim:
+        if not (isinstance(self.axis, _INTEGERS) and -tensor.ndim <= self.axis < tensor.ndim):
             raise ValueError(
                 described(
                     f"A tensor of shape {tensor.shape} has no axis {shortened(self.axis)} to gather along.",

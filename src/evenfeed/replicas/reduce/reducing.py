@@ -10,6 +10,8 @@ import numpy as np
 from evenfeed.core.conversion import Array, shortened
 from evenfeed.core.errors import InvalidArgumentError, UnimplementedError, described
 from evenfeed.core.lazy_jax import jax, jnp
+from evenfeed.core.ragged import ragged_arranging
+from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.ragged.wrong_dtypes import WrongDtypeError
 from evenfeed.core.structure import NEST, flatten, is_branch, map_structure
 from evenfeed.replicas.collectives.all_gather import gather_parts
@@ -58,6 +60,7 @@ def reduced(replicas: Replicas, op: ReduceOp, value: Any, axis: Any) -> Any:
     if axis is None:
         return map_structure(partial(_over_replicas, replicas, op), value, rules=NEST)
     axes = _whole_axes(axis)
+    value = _dense(value)
     if _holds_values(value):
         raise TypeError(
             described(
@@ -273,6 +276,8 @@ def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
     if replicas.is_lone or not (has_parts(value) or replicas.spans):
         return value.value() if isinstance(value, Variable) else value
     check_part_count(replicas, value)
+    if isinstance(value, PerReplica) and isinstance(value.values[0], RaggedTensor):
+        return _joined_rows(replicas, value.values, axis)
     value = of_all_workers(replicas, value)
     if is_uneven(value):
         first = value.parts[0]
@@ -285,6 +290,15 @@ def _gathered_parts(replicas: Replicas, axis: int, value: Any) -> Any:
     array, count, stacked = whole
     place = _join_place(part_shape(array, count, stacked), axis)
     return computed(replicas, array, _joined_whole, (count, stacked, place))
+
+
+def _joined_rows(replicas: Replicas, parts: Sequence[Any], axis: int) -> Any:
+    if replicas.spans:
+        raise UnimplementedError(
+            "gather does not support ragged tensors of several workers.",
+            fix="gather tensors: call x.to_tensor() in the function that the replicas run.",
+        )
+    return ragged_arranging.concat(list(parts), axis)
 
 
 def _joined(replicas: Replicas, value: Any, axis: int) -> Any:
