@@ -1,5 +1,6 @@
 """Joins neighbouring texts, and texts of one segment."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -68,7 +69,8 @@ def ngrams(
     array = text_array(data)
     if not array.ndim:
         raise ValueError(described("Data must have rank>0.", fix="pass a list of texts."))
-    rows = [how.of_row(row) for row in array.reshape(-1, array.shape[-1]).tolist()]
+    matrix = array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+    rows = [how.of_row(row) for row in matrix.tolist()]
     count = len(rows[0]) if rows else 0
     flat = bytes_array([text for row in rows for text in row])
     return computed_tensor(flat.reshape(*array.shape[:-1], count))

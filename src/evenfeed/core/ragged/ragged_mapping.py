@@ -34,6 +34,9 @@ def map_fn(
         own = RaggedTensorSpec(elems.shape[1:], elems.dtype, elems.ragged_rank - 1)
         return rows_of_results(found, own if wanted is None else wanted)
     kind = wanted.dtype if isinstance(wanted, TensorSpec) else dtypes.as_dtype(wanted)
+    if not found:
+        lengths = wanted.shape.as_list() if isinstance(wanted, TensorSpec) and wanted.shape else []
+        return computed_tensor(np.zeros([0, *(length or 0 for length in lengths)], kind))
     return computed_tensor(np.stack([host_array(one, kind) for one in found]))
 
 

@@ -72,6 +72,11 @@ class RaggedTensorSpec(BatchableSpec):
             )
         self._ragged_rank = ragged_rank
 
+    @classmethod
+    def from_value(cls, value: Any) -> "RaggedTensorSpec":
+        """Return the spec of a ragged tensor."""
+        return value._type_spec
+
     @property
     def shape(self) -> TensorShape:
         """The shape; ragged axes have length None."""

@@ -16,7 +16,7 @@ from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, convert_to_tensor
 from evenfeed.tensors.device_arrays import is_traced
-from evenfeed.tensors.operands import INTEGERS, REALS, apply, check_dtypes, in_dtype
+from evenfeed.tensors.operands import ORDERED, REALS, apply, check_dtypes, in_dtype
 from evenfeed.tensors.ragged_dispatch import for_ragged
 
 
@@ -48,8 +48,7 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> tf.math.bincount([1, 3, 1]).tolist()
         [0, 2, 0, 1]
     """
-    values = convert_to_tensor(arr)
-    check_dtypes("bincount", [values], INTEGERS)
+    values = _integers("bincount", arr)
     by_row = ragged_math.counts_by_row(axis)
     if by_row and values.ndim > 2:
         raise InvalidArgumentError(
@@ -81,6 +80,13 @@ def bincount(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     return apply("bincount", formula, values, *given)
 
 
+def _integers(function: str, given: object) -> Any:
+    """Return class numbers as integers: TensorFlow truncates floats, such as the results of `round`."""
+    tensor: Any = convert_to_tensor(given)
+    check_dtypes(function, [tensor], ORDERED)
+    return tensor if tensor.dtype.kind in "iu" else tensor.astype(dtypes.int32)
+
+
 def confusion_matrix(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     labels: object,
     predictions: object,
@@ -96,12 +102,12 @@ def confusion_matrix(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
         >>> tf.math.confusion_matrix([0, 1, 1], [0, 1, 0]).tolist()
         [[1, 0], [1, 1]]
     """
-    rows, columns = convert_to_tensor(labels), convert_to_tensor(predictions)
-    check_dtypes("confusion_matrix", [rows, columns], INTEGERS)
+    rows, columns = (
+        _integers("confusion_matrix", labels),
+        _integers("confusion_matrix", predictions),
+    )
     if num_classes is None:
-        count = (
-            max((int(np.asarray(one).max(initial=-1)) for one in (rows, columns)), default=-1) + 1
-        )
+        count = max(int(np.asarray(one).max()) if one.size else -1 for one in (rows, columns)) + 1
     else:
         count = known_integer(num_classes, "num_classes")
     for known in (rows, columns):
@@ -189,7 +195,7 @@ def _length(values: Any, minlength: object, maxlength: object) -> int:
         )
     if high is not None and low >= high:
         return high
-    found = max(low, int(np.asarray(values).max(initial=-1)) + 1)
+    found = max(low, int(np.asarray(values).max()) + 1 if values.size else 0)
     return found if high is None else min(found, high)
 
 

@@ -245,7 +245,13 @@ def _in_floats(
     most: Any,
 ) -> Any:
     check_pair(function, tuple(one.shape), tuple(other.shape))
-    return formula(*settings, *(_unit(each, one.dtype) for each in (one, other, most)))
+    # The ratio does not depend on the scale. XLA would scale and subtract in one operation, which rounds one side only.
+    convert = _unscaled if formula is _psnr else _unit
+    return formula(*settings, *(convert(each, one.dtype) for each in (one, other, most)))
+
+
+def _unscaled(values: Any, like: Any) -> Any:
+    return values.astype(like).astype(dtypes.float32)
 
 
 def _unit(values: Any, like: Any) -> Any:
