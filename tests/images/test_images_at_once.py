@@ -8,6 +8,7 @@ import pytest
 import evenfeed as tf
 from evenfeed.core import dtypes
 from evenfeed.core.block import Block
+from evenfeed.core.randomness import philox
 from evenfeed.core.traced import kernel_stages
 from evenfeed.images import hot_loops
 from evenfeed.images.colour_spaces import Gamma, Hue, Mix, OfPixels, Saturation, to_hsv
@@ -114,6 +115,16 @@ def test_random_numbers_of_many_images_are_those_of_each(kernel, count):
         tf.errors.InvalidArgumentError, match="seed must be two integers, but got 3"
     ):
         stateless.run(images, np.zeros((count, 3), np.int64))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("count", [0, 1, 4, 33])
+@pytest.mark.parametrize("stateless", [False, True])
+def test_the_random_numbers_of_a_batch_follow_each_other(count, stateless):
+    kernel = RandomFlip(COLUMNS, stateless=stateless)
+    for seeds in ([SEEDS[0]], [WORDS[0]]):
+        wanted = philox.units(kernel.stream(seeds), count, dtypes.float32)
+        np.testing.assert_array_equal(kernel.units(seeds, count), wanted, strict=True)
 
 
 @pytest.mark.usefixtures("way", "form")

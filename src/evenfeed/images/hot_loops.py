@@ -3,7 +3,7 @@
 Each function returns None while the caller shall compute the same with NumPy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -11,14 +11,22 @@ import numpy as np
 from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array
 from evenfeed.core.lazy import LazyModule
+from evenfeed.core.randomness import philox
 from evenfeed.core.text.numba_loops import is_installed
 
 if TYPE_CHECKING:
-    from evenfeed.images.loops import difference_loops, level_loops, pixel_loops, resize_loops
+    from evenfeed.images.loops import (
+        difference_loops,
+        level_loops,
+        pixel_loops,
+        random_loops,
+        resize_loops,
+    )
 else:
     difference_loops = LazyModule("evenfeed.images.loops.difference_loops")
     level_loops = LazyModule("evenfeed.images.loops.level_loops")
     pixel_loops = LazyModule("evenfeed.images.loops.pixel_loops")
+    random_loops = LazyModule("evenfeed.images.loops.random_loops")
     resize_loops = LazyModule("evenfeed.images.loops.resize_loops")
 
 # About 50 photographs of 224 x 224 pixels.
@@ -41,6 +49,15 @@ def are_worth_it(values: int) -> bool:
         Seen.values += values
         return False
     return is_installed()
+
+
+def mixed_words(keys: Array, words: Array) -> Array:
+    """Mix each row of four random words with its two keys."""
+    if not are_worth_it(0):
+        return philox.mixed_rows(keys, words)
+    out = words.copy()
+    random_loops.mix(keys, out)
+    return out
 
 
 def looked_up(image: Array, table: Array) -> Array:
@@ -103,15 +120,13 @@ def mirrored(image: Array) -> Array | None:
     return out
 
 
-def some_mirrored(images: Array, flips: Sequence[bool]) -> Array | None:
+def some_mirrored(images: Array, flips: Array) -> Array | None:
     """Return a batch of images, some of them with their columns in reverse."""
     if not _has_loops(images):
         return None
     count, height, width, channels = images.shape
     out, lines = np.empty(images.shape, images.dtype), (count, height, width * channels)
-    pixel_loops.mirror_some(
-        _flat(images).reshape(lines), np.array(flips), channels, out.reshape(lines)
-    )
+    pixel_loops.mirror_some(_flat(images).reshape(lines), flips, channels, out.reshape(lines))
     return out
 
 

@@ -121,12 +121,11 @@ class Brightness(RowKernel):
     @staticmethod
     def of_each(images: Array, numbers: Array) -> Array:
         """Return a batch of images, each changed by its number, which is float32."""
+        if images.dtype == dtypes.float32:
+            return images + numbers.reshape(-1, 1, 1, 1)
         out = np.empty(images.shape, images.dtype)
-        for image, number, new in zip(images, numbers, out, strict=True):
-            if images.dtype == dtypes.float32:
-                np.add(image, number, out=new)
-            else:
-                new[...] = Brightness(float(number)).one(image)
+        for image, number, new in zip(images, numbers.tolist(), out, strict=True):
+            new[...] = Brightness(number).one(image)
         return out
 
 

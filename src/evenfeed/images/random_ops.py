@@ -155,7 +155,12 @@ class RandomKernel(RowKernel):
 
     def units(self, seeds: Sequence[Array], count: int) -> Array:
         """Return random floats in [0, 1)."""
-        return philox.units(self.stream(seeds), count, dtypes.float32)
+        key, counter = (np.array([words], np.uint32) for words in self._start(seeds))
+        steps = -(-count // 4)
+        words = counter.repeat(steps, axis=0)
+        words[:, 0] = np.arange(steps)  # the low words of the counter are 0
+        mixed = hot_loops.mixed_words(key.repeat(steps, axis=0), words)
+        return philox.units_of(mixed.reshape(-1)[:count])
 
     def unit(self, seeds: Sequence[Array]) -> np.float32:
         """Return a random float in [0, 1)."""
@@ -201,12 +206,15 @@ class RandomKernel(RowKernel):
             words = [self.few_words(each.row(index)) for index in range(count)]
             return np.array(words, np.uint32).reshape(count, 4)
         if self.stateless:
-            low = [[number & _ALL_BITS for number in (*row, *self.salt)] for row in rows]
-            return philox.scrambled_rows(np.array(low, np.uint64)).words(4)
-        keys = keys_of(rows, self.salt)
-        zero = np.zeros((count, 1), np.uint32)
-        key, rest = [keys[:, at : at + 1] for at in (0, 1)], [keys[:, at : at + 1] for at in (2, 3)]
-        return Stream(np, key, [zero, zero, *rest]).words(4)
+            pairs = [[number & _ALL_BITS for number in (*row, *self.salt)] for row in rows]
+            words = np.array(pairs, "<u8").view("<u4")
+            key = np.array([philox.SCRAMBLE_KEY], np.uint32).repeat(count, axis=0)
+            start = hot_loops.mixed_words(key, words)
+        else:
+            start = keys_of(rows, self.salt)
+        counters = start.copy()
+        counters[:, :2] = 0
+        return hot_loops.mixed_words(start[:, :2], counters)
 
     def units_of_each(self, columns: Sequence[Column], count: int) -> Array:
         """Return a random float in [0, 1) for each element."""
@@ -357,7 +365,7 @@ class JoinSeeds(Kernel):
     def run(self, *columns: Column) -> list[Column]:
         out, left = np.empty((length_of(columns[0]), len(self.fixed)), np.int64), iter(columns)
         for place, number in enumerate(self.fixed):
-            out[:, place] = next(left) if number is None else number
+            out[:, place] = np.asarray(next(left)) if number is None else number
         return [out]
 
 

@@ -15,12 +15,13 @@ from typing import Any, Final, Protocol, TypeAlias, final
 import numpy as np
 
 from evenfeed.core import dtypes
+from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
 
 _ROUNDS: Final = 10
 _MULTIPLIERS: Final = (0xD2511F53, 0xCD9E8D57)
 _WEYL: Final = (0x9E3779B9, 0xBB67AE85)
-_SCRAMBLE_KEY: Final = (0x3EC8F720, 0x02461E29)
+SCRAMBLE_KEY: Final = (0x3EC8F720, 0x02461E29)
 _LOW_16: Final = 0xFFFF
 _LOW_32: Final = 2**32 - 1
 
@@ -98,7 +99,7 @@ def stream_of_words(xp: Any, words: Any) -> Stream:
 def scrambled(xp: Any, seed: Any) -> Stream:
     """Return the stream of two 64-bit seeds, given as 4 words. Similar seeds give unrelated streams."""
     parts = [seed[place : place + 1] for place in range(4)]
-    key = [xp.full(1, word, dtypes.uint32) for word in _SCRAMBLE_KEY]
+    key = [xp.full(1, word, dtypes.uint32) for word in SCRAMBLE_KEY]
     mixed = _mixed(xp, key, parts)
     zero = xp.zeros(1, dtypes.uint32)
     return Stream(xp, mixed[:2], [zero, zero, *mixed[2:]])
@@ -107,17 +108,13 @@ def scrambled(xp: Any, seed: Any) -> Stream:
 def scrambled_numbers(seed: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the words of the key and of the counter of the stream of two 64-bit seeds."""
     words = [number >> shift & _LOW_32 for number in seed for shift in (0, 32)]
-    mixed = mixed_numbers(_SCRAMBLE_KEY, words)
+    mixed = mixed_numbers(SCRAMBLE_KEY, words)
     return mixed[:2], [0, 0, *mixed[2:]]
 
 
-def scrambled_rows(seeds: Any) -> Stream:
-    """Return the streams of several pairs of 64-bit seeds, given as an array of integers with two columns."""
-    words = seed_words(np, seeds.astype(dtypes.uint64)).reshape(-1, 4)
-    parts = [words[:, place : place + 1] for place in range(4)]
-    mixed = _mixed(np, [np.full((1, 1), word, dtypes.uint32) for word in _SCRAMBLE_KEY], parts)
-    zeros = np.zeros_like(mixed[0])
-    return Stream(np, mixed[:2], [zeros, zeros, *mixed[2:]])
+def mixed_rows(keys: Array, words: Array) -> Array:
+    """Mix each row of four words with its two keys."""
+    return np.stack(_mixed(np, list(keys.T), list(words.T)), axis=1)
 
 
 def seed_words(xp: Any, seed: Any) -> Any:

@@ -95,8 +95,9 @@ class RowKernel(Kernel):
         batch = _batch(images, join=not self.moves_values) if self.takes_batches else None
         if batch is not None:
             found = self.all_at_once(batch, *others)
-            is_view = isinstance(found, np.ndarray) and _owner(found) is _owner(images)
-            return [list(found) if is_view else found]
+            if isinstance(found, np.ndarray) and _owner(found) is _owner(images):
+                return [list(found)]
+            return [found]
         rows = Block(columns, length_of(columns[0])).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
