@@ -118,3 +118,32 @@ def test_places_in_a_map_are_those_parsed_alone(wanted, size):
         batches, parse = records(), tf.io.parse_single_example
         found = dataset.map(lambda one: parse(one, {"s": wanted})["s"])
     assert list(map(shown, found)) == [shown(parse(one, {"s": wanted})["s"]) for one in batches]
+
+
+@pytest.mark.parametrize("size", [0, 1, 7])
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        (KINDS["lengths"],),
+        (Ragged.RowLengths("outer"), KINDS["splits"]),
+        (KINDS["limits"], Ragged.UniformRowLength(1)),
+        (Ragged.UniformRowLength(1),),
+        (Ragged.UniformRowLength(1), Ragged.UniformRowLength(1)),
+        (Ragged.UniformRowLength(1), KINDS["ids"]),
+    ],
+)
+def test_rows_in_a_map_are_those_parsed_alone(partitions, size):
+    dataset, wanted = tf.data.Dataset.from_tensor_slices(records()), features(*partitions)
+    calls = []
+
+    def parsed(serialized):
+        calls.append(serialized)
+        parse = tf.io.parse_example if size else tf.io.parse_single_example
+        return parse(serialized, wanted)["v"]
+
+    given = dataset.batch(size) if size else dataset
+    found = given.map(parsed)
+    assert list(map(shown, found)) == [shown(parsed(one)) for one in given]
+    assert len(calls) < 2 * len(list(given))
+    parts = list(map(tf.type_spec_from_value, map(parsed, given)))
+    assert all(found.element_spec.is_compatible_with(part) for part in parts)

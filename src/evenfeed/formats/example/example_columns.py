@@ -19,6 +19,7 @@ from evenfeed.formats.example.dependent_features import dependent_columns
 from evenfeed.formats.example.example_batches import fixed_columns
 from evenfeed.formats.example.example_lists import Lists, Plain, batch_of, lists_of, single_of
 from evenfeed.formats.example.features import Fixed, Placed, Ragged, Sequenced, Varying
+from evenfeed.formats.example.ragged_rows import ragged_axes
 
 Feature = TypeVar("Feature")
 
@@ -101,6 +102,33 @@ class ListsKernel(ExamplesKernel[Plain]):
 
 
 @final
+class RowsKernel(ExamplesKernel[Ragged]):
+    """Parses values that other features split into rows."""
+
+    stays_on_host: ClassVar[bool] = True
+
+    def spec(self, feature: Ragged, rows: Sequence[int | None]) -> TensorSpec | RaggedTensorSpec:
+        shape = [*rows, *[None] * (len(feature.partitions) + 1)]
+        rank = len(rows) + ragged_axes(feature)
+        if not rank:
+            return TensorSpec(shape, feature.values.dtype)
+        return RaggedTensorSpec(shape, feature.values.dtype, rank, feature.splits_dtype)
+
+    def columns(self, records: Texts, wanted: Sequence[Ragged], shape: Any) -> list[Any]:
+        found = dependent_columns(records, wanted)
+        if len(shape) == 1:
+            return found
+        return [_in_batches(held, one, shape) for held, one in zip(found, wanted, strict=True)]
+
+
+def _in_batches(rows: RaggedTensor, wanted: Ragged, shape: Sequence[int]) -> RaggedTensor:
+    elements, each = shape
+    count = None if each else elements
+    batches = RaggedTensor.from_uniform_row_length(rows, each, nrows=count)
+    return batches.with_row_splits_dtype(wanted.splits_dtype)
+
+
+@final
 class PlacedKernel(ExamplesKernel[Placed]):
     """Parses values with places in a sparse tensor."""
 
@@ -137,10 +165,7 @@ def _column(held: Lists, wanted: Plain, shape: Sequence[int]) -> Any:
         return RaggedTensor(held.values, held.splits)
     elements, each = shape
     if isinstance(wanted, Ragged):
-        rows = RaggedTensor(held.values, held.splits)
-        count = None if each else elements
-        rows = RaggedTensor.from_uniform_row_length(rows, each, nrows=count)
-        return rows.with_row_splits_dtype(wanted.splits_dtype)
+        return _in_batches(RaggedTensor(held.values, held.splits), wanted, shape)
     if not each:
         return [batch_of(held, wanted) for _ in range(elements)]
     return [batch_of(one, wanted) for one in held.parts(each)]

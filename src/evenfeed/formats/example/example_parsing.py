@@ -17,7 +17,12 @@ from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.traced.kernel_stages import results_of
 from evenfeed.formats.example.dependent_features import dependent_columns
 from evenfeed.formats.example.example_batches import fixed_columns
-from evenfeed.formats.example.example_columns import FixedKernel, ListsKernel, PlacedKernel
+from evenfeed.formats.example.example_columns import (
+    FixedKernel,
+    ListsKernel,
+    PlacedKernel,
+    RowsKernel,
+)
 from evenfeed.formats.example.example_lists import batch_of, is_plain, lists_of
 from evenfeed.formats.example.features import (
     Fixed,
@@ -34,7 +39,7 @@ def parse_single_example(
 ) -> dict[str, Any]:
     """Parse one serialized `tf.train.Example`.
 
-    In `Dataset.map` it parses many examples at a time, unless it has a `RaggedFeature` with partitions.
+    In `Dataset.map` it parses many examples at a time.
 
     Args:
         serialized: The bytes of the example.
@@ -107,13 +112,13 @@ def parts_of(serialized: Handle, wanted: tuple[Wanted, ...], *, single: bool) ->
     fixed = tuple(feature for feature in wanted if isinstance(feature, Fixed))
     plain = tuple(feature for feature in wanted if is_plain(feature))
     placed = tuple(feature for feature in wanted if isinstance(feature, Placed))
-    if len(fixed) + len(plain) + len(placed) < len(wanted):
-        raise TypeError("Features whose values depend on other features are parsed one by one.")
+    split = tuple(one for one in wanted if isinstance(one, Ragged) and not is_plain(one))
     found: dict[str, Any] = {}
     for features, kernel in (
         (fixed, FixedKernel(fixed, single)),
         (plain, ListsKernel(plain, single)),
         (placed, PlacedKernel(placed, single)),
+        (split, RowsKernel(split, single)),
     ):
         if features:
             results = results_of(kernel, serialized)

@@ -97,7 +97,7 @@ def _accepting_tensors(by_protobuf: Callable[..., None]) -> Callable[..., None]:
 
     def __init__(message: Any, *, value: Any = ()) -> None:  # noqa: N807 - it becomes the method of that name
         is_once = type(value) is not list and isinstance(value, Iterator)
-        values = list(cast("Iterator[Any]", value)) if is_once else value
+        values: Any = list(cast("Iterator[Any]", value)) if is_once else value
         try:
             by_protobuf(message, value=values)
         except TypeError as error:

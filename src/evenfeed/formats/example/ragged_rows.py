@@ -54,10 +54,15 @@ def _partition_names(wanted: Ragged) -> list[str]:
 
 
 def _stacked(rows: Sequence[Any], wanted: Ragged) -> RaggedTensor:
-    inner = list(takewhile(_is_uniform, reversed(wanted.partitions)))
-    axes = len(wanted.partitions) - len(inner)
-    shape = [None] * (axes + 1) + [partition[0] for partition in reversed(inner)]
+    axes = ragged_axes(wanted)
+    lengths = [one.length for one in wanted.partitions[axes:] if isinstance(one, UniformRowLength)]
+    shape = [None] * (axes + 1) + lengths
     return RaggedTensorSpec(shape, wanted.values.dtype, axes, wanted.splits_dtype).stacked(rows)
+
+
+def ragged_axes(wanted: Ragged) -> int:
+    """Return how many axes of one record are ragged. Innermost rows of one length are a dense axis."""
+    return len(wanted.partitions) - len(list(takewhile(_is_uniform, reversed(wanted.partitions))))
 
 
 def _is_uniform(partition: Partition) -> bool:
