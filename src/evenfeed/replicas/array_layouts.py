@@ -17,7 +17,8 @@ from evenfeed.core.structure import DATA, flatten, paths
 from evenfeed.replicas.block_copies import BlockCopies, copied
 from evenfeed.replicas.device_shards import axes_of, row_axes
 from evenfeed.replicas.given_shardings import resolved, sharding_for_each
-from evenfeed.replicas.mesh import Replicas, owned
+from evenfeed.replicas.mesh import Replicas
+from evenfeed.replicas.owned_arrays import owned
 from evenfeed.tensors.device_arrays import narrowed
 
 # Returns the process of a device. Tests replace it, to lay out arrays over the processes of a large cluster.

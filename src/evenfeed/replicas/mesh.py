@@ -16,6 +16,7 @@ from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.replicas.block_copies import BlockCopies, copied
 from evenfeed.replicas.device_shards import device_groups, row_axes
 from evenfeed.replicas.inner_axes import vectorized
+from evenfeed.replicas.owned_arrays import owned
 from evenfeed.replicas.session import Session
 from evenfeed.replicas.small_copies import SmallCopies
 from evenfeed.tensors.device_arrays import bound, held_dtype, is_x64_on, narrowed
@@ -388,12 +389,3 @@ def replicas_of(array: Any) -> Replicas | None:
     if axes not in known:
         axes = next(reversed(known))
     return known[axes]() or Replicas(mesh, axes)
-
-
-def owned(array: Array) -> Array:
-    """Return an array that nobody else will write to, because JAX may use its memory directly.
-
-    A read-only array is a view of the user's array, which the user may change at any time. On the CPU,
-    `may_alias=False` does not keep JAX from sharing it.
-    """
-    return array if array.flags.writeable else array.copy()
