@@ -119,9 +119,32 @@ def test_a_compiled_step_is_traced_once_and_copies_nothing_the_second_time():
     function(x)
     kernel = model.weights[0]
     assert len(kernel.value.sharding.device_set) == 1, "code outside finds it where it was"
-    with jax.transfer_guard("disallow"):
+    with jax.transfer_guard("disallow_explicit"):
         function(x)
     assert function.experimental_get_tracing_count() == 1
+
+
+def test_a_compiled_step_that_only_reads_a_model_copies_it_to_the_replicas_once():
+    strategy, model = mirrored(2), _dense()
+    function = tf.function(lambda x: strategy.run(model, args=(x,)))
+    x = _halves(strategy)
+    expected = parts(strategy, function(x))
+    with jax.transfer_guard("disallow_explicit"):
+        again = function(x)
+    np.testing.assert_array_equal(parts(strategy, again), expected)
+
+
+def test_a_step_reads_what_other_code_has_assigned_since_the_last_one():
+    strategy, model = mirrored(2), _dense()
+    step = _step(model, keras.optimizers.SGD(0.1))
+    function = tf.function(lambda x: strategy.run(step, args=(x,)))
+    x = _halves(strategy)
+    function(x)
+    kept = [weight * 2 for weight in model.get_weights()]
+    model.set_weights(kept)
+    loss = function(x)
+    model.set_weights(kept)
+    np.testing.assert_allclose(parts(strategy, loss), parts(strategy, function(x)), 1e-6)
 
 
 @pytest.mark.parametrize("way", WAYS)

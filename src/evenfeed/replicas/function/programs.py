@@ -14,6 +14,12 @@ from evenfeed.replicas.containers import close_containers, open_containers
 from evenfeed.replicas.context_mesh import run_apart
 from evenfeed.replicas.function.called_python import calls_python, wait_for_calls
 from evenfeed.replicas.function.nnx_objects import CLOSES_OVER, changes_from_outside
+from evenfeed.replicas.function.on_devices import (
+    copied_once,
+    is_placed_on,
+    on_device,
+    on_first_device,
+)
 from evenfeed.replicas.function.outputs import as_output, is_tensor_leaf, of_one_replica
 from evenfeed.replicas.function.refusals import refuses_tracing
 from evenfeed.replicas.function.signatures import specs_of
@@ -112,6 +118,7 @@ class Program:
         self._is_simple = not others and len(self.uses) == len(tensors)
         self.waits = self._is_uneven or self.calls_python or self._session is not None
         self._in_turn = turns(self._run, waits=self.waits or not self.writes)
+        # Variables without copies are on one device for code outside of programs.
         self._holds = [(v.hold, self.replicas and not hasattr(v, "replicas")) for v in self.writes]
         slow = self._session or self._draws or self._shape_check
         self._is_quick = self._is_simple and not slow
@@ -211,7 +218,7 @@ class Program:
             in_python = all(map(is_done_in_python, closed.jaxpr.eqns))
             return run_apart(program if in_python else partial(run_unbound, program))
         if self.replicas is None:
-            return _on_device(jax.jit(program), self._device)
+            return on_device(jax.jit(program), self._device)
         return Launch(run_apart(jax.jit(program, out_shardings=self.output_shardings())))
 
     def output_shardings(self, *, stacked: bool = False) -> list[Any] | None:
@@ -274,6 +281,16 @@ class Program:
             self.commit(outputs[len(self._computed) :])
         return outputs[: len(self._computed)]
 
+    def held(self, variables: Sequence[Any]) -> list[Any]:
+        """Return what variables hold, on the devices of the program."""
+        held, replicas = [variable.held for variable in variables], self.replicas
+        if replicas is None:
+            return held
+        known = self._known_shardings
+        shardings = [id(getattr(array, "sharding", None)) for array in held]
+        pairs = zip(held, shardings, strict=True)
+        return [x if there in known else copied_once(replicas, x) for x, there in pairs]
+
     def _check_recordable(self) -> None:
         """Raise if an open tape cannot follow the program, or would miss what it reads after an assignment."""
         if self.replicas is not None:
@@ -293,7 +310,7 @@ class Program:
     def _held(self) -> list[Any]:
         watcher = side_effects.here.watcher
         if watcher is None:
-            return [variable.held for variable in self.reads]
+            return self.held(self.reads)
         found = [(variable, watcher.read(variable)) for variable in self.reads]
         return [v.held if x is None or hasattr(v, "replicas") else x for v, x in found]
 
@@ -309,7 +326,7 @@ class Program:
         if self.calls_python:
             wait_for_calls(arrays)
         for (hold, alone), array in zip(self._holds, arrays, strict=True):
-            hold(array.addressable_data(0) if alone else array)
+            hold(on_first_device(array) if alone else array)
 
     def result(self, outputs: list[Any]) -> Any:
         if self._takes_out and not is_traced(outputs[0]):
@@ -336,7 +353,7 @@ class Program:
         return arrays
 
     def _moved(self, replicas: Replicas, array: Any) -> Any:
-        if not _is_placed_on(replicas, array):
+        if not is_placed_on(replicas, array):
             return replicas.everywhere(array)
         self._remember(array)
         return array
@@ -361,26 +378,6 @@ def _places_of(leaf: Any) -> list[int]:
     if isinstance(leaf, DistributedValues):
         return [_WHOLE]
     return [0] if is_tensor_leaf(leaf) else []
-
-
-def _on_device(run: Callable[..., Any], device: Any) -> Callable[..., Any]:
-    """Return a program that runs on a device, unless its arguments are committed to others."""
-    if device is None or device == jax.devices()[0]:
-        return run
-
-    def on_device(*arrays: Any) -> Any:
-        with jax.default_device(device):
-            return run(*arrays)
-
-    return on_device
-
-
-def _is_placed_on(replicas: Replicas, array: Any) -> bool:
-    if is_traced(array):
-        return True
-    # A NumPy array that a function closes over has no sharding yet.
-    sharding = getattr(array, "sharding", None)
-    return sharding is not None and sharding.device_set == replicas.device_set
 
 
 def _without_tensors(leaves: Sequence[Any]) -> list[Any]:

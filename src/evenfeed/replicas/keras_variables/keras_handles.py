@@ -42,7 +42,6 @@ class KerasHandle:
     def __init__(self, variable: Any) -> None:
         self.number = next(_numbers)
         self._variable = ref(variable)
-        self._whole: tuple[Any, Any] | None = None  # a value on one device, and the same on all
 
     @property
     def variable(self) -> Any:
@@ -66,22 +65,16 @@ class KerasHandle:
 
     @property
     def held(self) -> Any:
-        """Its value, on all devices of the program that computed it; None while it has none, as during `fit`."""
+        """Its value; None while it has none, as during `fit`."""
         variable = self.variable
-        value = None if variable is None else variable._value  # `value` is that of a trace
-        if self._whole is not None and self._whole[0] is value:
-            return self._whole[1]
-        return value
+        return None if variable is None else variable._value  # `value` is that of a trace
 
     def hold(self, array: Any) -> None:
         """Store the array that a program computed for it. Code outside of programs finds it where it was."""
         variable = self.variable
-        before = variable._value
-        own = array
-        if len(array.sharding.device_set) > 1 and len(before.sharding.device_set) == 1:
-            own = unbound(array.addressable_data(0))
-            self._whole = own, array
-        variable._value = own
+        is_on_one = len(variable._value.sharding.device_set) == 1
+        several = len(array.sharding.device_set) > 1
+        variable._value = unbound(array.addressable_data(0)) if several and is_on_one else array
 
 
 def subject_of(variable: Any) -> Any:

@@ -86,8 +86,7 @@ class StepLoop:
         device: Any,
     ) -> list[Any]:
         program, count = self.program, len(numbers)
-        held = [variable.held for variable in self._unassigned]
-        writes = [variable.held for variable in program.writes]
+        held, writes = program.held(self._unassigned), program.held(program.writes)
         if self._is_numbered:
             steps = [_filled(numbers, len(steps[0])), *steps]
         given = [*program.consts, *steps, *carried, *others, *held, *writes]
