@@ -18,6 +18,7 @@ from evenfeed.core.conversion import shortened
 from evenfeed.core.errors import InvalidArgumentError
 from evenfeed.core.lazy_jax import jax, jnp
 from evenfeed.core.ragged import ragged_picking
+from evenfeed.core.text.picked_texts import picked
 from evenfeed.core.traced.index_checks import checked_index
 from evenfeed.tensors.axes import axis_of, known_integer
 from evenfeed.tensors.creation import DTypeLike, Tensor, host_or_device, static_shape
@@ -65,6 +66,14 @@ def gather(  # noqa: PLR0913, PLR0917 - TensorFlow's arguments
     shared += places.ndim if shared < 0 else 0
     along = axis_of(tensor.ndim, shared if axis is None else axis)
     _check_range("gather", places, tensor.shape[along])
+    if (
+        isinstance(tensor, np.ndarray)
+        and tensor.dtype == dtypes.string
+        and (tensor.ndim, shared) == (1, 0)
+    ):
+        found = picked(tensor, places)
+        if found is not None:
+            return found
 
     def formula(xp: Any, values: Any, at: Any) -> Any:
         return _picked(xp, values, at, along, shared)
