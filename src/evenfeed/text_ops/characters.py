@@ -1,6 +1,7 @@
 """Functions of single texts: case, whitespace, length and substrings."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -9,7 +10,6 @@ from evenfeed.core import dtypes
 from evenfeed.core.conversion import Array, to_array
 from evenfeed.core.dtypes import DType
 from evenfeed.core.errors import InvalidArgumentError, shortened
-from evenfeed.core.ragged.ragged_tensors import RaggedTensor
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.text.text_columns import Texts
 from evenfeed.core.text.text_values import bytes_array
@@ -22,6 +22,7 @@ _BYTE, _UTF8_CHAR = "BYTE", "UTF8_CHAR"
 _CONTINUES, _HIGH_BITS = 0x80, 0xC0
 
 _LETTERS: Final = np.uint8(26)
+_MOST: Final = 1 << 62  # no text is longer
 _SPACES: Final = np.isin(np.arange(256), list(b" \t\n\v\f\r"))
 
 
@@ -110,14 +111,14 @@ def substr(input: Any, pos: Any, len: Any, unit: str = _BYTE, name: str | None =
             f"pos and len should have the same shape, but got {starts.shape} and {counts.shape}.",
             fix="pass one pos and one len, or as many of each.",
         )
+    if not starts.ndim:
+        return applied(Part(int(starts), int(counts), _characters(unit)), input)
     kernel = Substring(
         starts.shape,
         tuple(starts.ravel().tolist()),
         tuple(counts.ravel().tolist()),
         _characters(unit),
     )
-    if isinstance(input, RaggedTensor) and not starts.ndim:
-        return input.with_flat_values(applied(kernel, input.flat_values))
     return applied(kernel, input)
 
 
@@ -195,8 +196,33 @@ class Length(EachText):
 
 @final
 @dataclass(frozen=True)
+class Part(EachText):
+    """Returns the same part of each text."""
+
+    start: int
+    count: int
+    characters: bool
+
+    gives: DType = dtypes.string
+
+    def each(self, values: list[Any]) -> Array:
+        part = partial(_part, start=self.start, count=self.count, characters=self.characters)
+        return bytes_array([part(at, value) for at, value in enumerate(values)])
+
+    def in_buffer(self, texts: Texts) -> Texts | None:
+        sizes = texts.stops - texts.starts
+        if self.characters or (sizes < (self.start if self.start >= 0 else -self.start)).any():
+            return None
+        first = (texts.starts if self.start >= 0 else texts.stops) + self.start
+        most = min(self.count, _MOST)
+        stops = texts.stops if most < 0 else first + np.minimum(most, texts.stops - first)
+        return Texts(texts.data, first, stops)
+
+
+@final
+@dataclass(frozen=True)
 class Substring(RowKernel):
-    """Returns a part of each text."""
+    """Returns a part of each text, which differs within an element."""
 
     shape: tuple[int, ...]
     starts: tuple[int, ...]
@@ -205,8 +231,7 @@ class Substring(RowKernel):
 
     def spec(self, *given: TensorSpec) -> TensorSpec:
         check_text(given[0])
-        shape = given[0].shape
-        return TensorSpec(shape if not self.shape else None, dtypes.string)
+        return TensorSpec(None, dtypes.string)
 
     def one(self, *parts: Array) -> Array:
         texts = parts[0]
@@ -222,28 +247,29 @@ class Substring(RowKernel):
                 fix="pass one pos and one len, or one of each per text.",
             ) from None
         rows = zip(*(array.ravel().tolist() for array in joint), strict=True)
-        found = [self._part(index, *row) for index, row in enumerate(rows)]
+        found = [_part(at, *row, characters=self.characters) for at, row in enumerate(rows)]
         return bytes_array(found).reshape(joint[0].shape)
 
-    def _part(self, index: int, text: bytes, start: int, count: int) -> bytes:
-        ends = _character_ends(text) if self.characters else None
-        size = len(text) if ends is None else len(ends) - 1
-        if not -size <= start <= size:
+
+def _part(index: int, text: bytes, start: int, count: int, *, characters: bool) -> bytes:
+    ends = _character_ends(text) if characters else None
+    size = len(text) if ends is None else len(ends) - 1
+    if not -size <= start <= size:
+        raise InvalidArgumentError(
+            f"pos {start} out of range for string {shortened(text)} at index {index}.",
+            fix=f"pass a pos from {-size} to {size}.",
+        )
+    first = start + size if start < 0 else start
+    # As in TensorFlow, a negative length means the rest of the bytes, but no characters.
+    if count < 0 and ends is not None:
+        if start < 0:
             raise InvalidArgumentError(
-                f"pos {start} out of range for string {shortened(text)} at index {index}.",
-                fix=f"pass a pos from {-size} to {size}.",
+                f"len {count} is negative at pos {start}, which counts from the end.",
+                fix="pass the number of characters.",
             )
-        first = start + size if start < 0 else start
-        # As in TensorFlow, a negative length means the rest of the bytes, but no characters.
-        if count < 0 and ends is not None:
-            if start < 0:
-                raise InvalidArgumentError(
-                    f"len {count} is negative at pos {start}, which counts from the end.",
-                    fix="pass the number of characters.",
-                )
-            return b""
-        stop = size if count < 0 else min(first + count, size)
-        return text[first:stop] if ends is None else text[ends[first] : ends[stop]]
+        return b""
+    stop = size if count < 0 else min(first + count, size)
+    return text[first:stop] if ends is None else text[ends[first] : ends[stop]]
 
 
 def _first_bytes(text: bytes) -> Array:

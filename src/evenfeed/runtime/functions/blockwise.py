@@ -353,7 +353,7 @@ def _in_place(
     if len(column) == 1 and _is_only_here(first, block, index):
         return first[None]
     row = row_shape(column) if first.dtype.kind in "biuf" else None
-    if row is None:
+    if row is None or not row.shape:
         return in_one_piece(column)
     out = place(row.shape, row.dtype)
     for new, old in zip(out, column, strict=True):
