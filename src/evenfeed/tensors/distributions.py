@@ -42,8 +42,9 @@ Source: TypeAlias = Callable[[int], Stream | TracedStream]
 FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 INTEGERS: Final = (dtypes.int32, dtypes.int64)
 _EXACT: Final = (dtypes.float32, dtypes.float64, *INTEGERS)
-# A float below it fits every dtype that NumPy computes with.
-_PLAIN_BELOW: Final = 1e30
+# Smaller numbers fit every dtype of their kind that NumPy computes with.
+_FLOATS_BELOW: Final = 1e30
+_INTEGERS_BELOW: Final = 1 << 31
 UNSIGNED: Final = (dtypes.uint32, dtypes.uint64)
 
 
@@ -153,6 +154,8 @@ def seeded(seed: object) -> Stream:
 
 def vector(shape: object) -> tuple[int, ...]:
     """Convert a shape to a tuple of lengths. Raises for a single number."""
+    if isinstance(shape, list | tuple) and all(type(n) is int and n >= 0 for n in shape):
+        return tuple(shape)  # what most programs pass
     lengths = whole_numbers(shape)
     if lengths is None or lengths.ndim != 1:
         raise InvalidArgumentError(
@@ -187,9 +190,15 @@ def _tensor(found: Any) -> Any:
 def _number(value: object, held: DType) -> Any:
     """Convert a bound to a tensor; for an element of a dataset to a NumPy array, if NumPy rounds as JAX does."""
     if stays_on_host() and held in _EXACT and not is_on_device(value):
-        plain = type(value) is float and held.kind == "f" and abs(value) < _PLAIN_BELOW
-        return np.array(value, held) if plain else np.asarray(to_array(value, held))
+        return np.array(value, held) if _fits(value, held) else np.asarray(to_array(value, held))
     return convert_to_tensor(value, held)
+
+
+def _fits(value: object, held: DType) -> bool:
+    """Return True for a Python number of the same kind that surely fits."""
+    if type(value) is float:
+        return held.kind == "f" and abs(value) < _FLOATS_BELOW
+    return type(value) is int and held.kind == "i" and abs(value) < _INTEGERS_BELOW
 
 
 def _integer_bounds(minval: object, maxval: object, held: DType) -> tuple[Any, Any]:
