@@ -122,6 +122,25 @@ def test_padded_batches_of_a_cache_are_read_together_and_resume_anywhere():
         assert [batch.tolist() for batch in islice(again, 2)] == found[number : number + 2]
 
 
+def test_a_padded_batch_that_fails_has_its_place_among_those_read_with_it():
+    lengths = [1, 2, 1, 1, 9, 1, 2, 2, 1, 9, 1]
+    values = tf.data.Dataset.from_generator(
+        lambda: (np.ones(length) for length in lengths), output_signature=tf.TensorSpec([None])
+    ).cache()
+    for _ in values:
+        pass
+    iterator = iter(values.padded_batch(2, padded_shapes=[2]))
+    found = []
+    for _ in range(7):
+        try:
+            found.append(next(iterator).shape[0])
+        except DataLossError:
+            found.append("failed")
+        except StopIteration:
+            found.append("end")
+    assert found == [2, 2, "failed", 2, "failed", 1, "end"]
+
+
 def test_padded_batches_read_ahead_only_where_nobody_notices(monkeypatch):
     asked, pulled = [], []
 

@@ -7,6 +7,7 @@ from evenfeed.core.block import Block
 from evenfeed.dataset import Dataset, plan_of
 from evenfeed.runtime import reading_pace
 from evenfeed.runtime.elements import ElementIterator
+from evenfeed.runtime.operator import Ended
 from evenfeed.runtime.reading_pace import Pace
 
 
@@ -78,9 +79,9 @@ def test_a_state_before_a_change_goes_on_with_the_change():
 
 def test_who_assigns_often_is_read_one_by_one():
     v = tf.Variable(0)
-    pace = Pace(plan_of(Dataset.range(9).map(lambda x: x + v)), [])
+    pace, operator = Pace(plan_of(Dataset.range(9).map(lambda x: x + v)), []), Ended(None)
     pace.begin()
-    pace.learn(Block((np.zeros(1),), 1))
+    pace.learn(Block((np.zeros(1),), 1), operator)
     assert (pace.ask, pace.is_stale()) == (2, False)
     v.assign_add(1)
     assert pace.is_stale()
@@ -88,7 +89,7 @@ def test_who_assigns_often_is_read_one_by_one():
     asked = []
     for _ in range(4):
         asked.append(pace.ask)
-        pace.learn(Block((np.zeros(1),), 1))
+        pace.learn(Block((np.zeros(1),), 1), operator)
     assert asked == [1, 1, 2, 4]
 
 
@@ -112,6 +113,58 @@ def test_below_a_complete_cache_nothing_is_called():
     dataset = Dataset.range(20).map(lambda _: v.assign_add(1)).cache()
     assert [int(x) for x in dataset] == list(range(1, 21))
     assert asked_for(dataset) == 16
+
+
+def generated(calls):
+    def numbers():
+        for x in range(20):
+            calls.append(x)
+            yield x
+
+    return Dataset.from_generator(numbers, output_signature=tf.TensorSpec([], tf.int64))
+
+
+REPEATED = {
+    "elements": lambda cached: cached.repeat(3),
+    "shuffle": lambda cached: cached.shuffle(5).repeat(3),
+    "traced map": lambda cached: cached.map(lambda x: x + 1).repeat(3),
+    "filter": lambda cached: cached.filter(lambda x: x % 2 == 0).repeat(6),
+    "batch": lambda cached: cached.batch(1).repeat(3),
+    "padded_batch": lambda cached: cached.padded_batch(1).repeat(3),
+    "batch and unbatch": lambda cached: cached.batch(2).unbatch().repeat(3),
+    "enumerate and zip": lambda cached: (
+        Dataset.zip(cached, Dataset.range(99)).enumerate().repeat(3)
+    ),
+    "skip, take, shard": lambda cached: cached.skip(0).take(25).shard(1, 0).repeat(3),
+    "assert_cardinality": lambda cached: cached.apply(
+        tf.data.experimental.assert_cardinality(20)
+    ).repeat(3),
+}
+
+
+@pytest.mark.parametrize("repeated", REPEATED.values(), ids=list(REPEATED))
+def test_later_rounds_of_a_cache_are_read_many_elements_at_a_time(repeated):
+    calls = []
+    dataset = repeated(generated(calls).cache())
+    iterator = ElementIterator(plan_of(dataset))
+    assert iterator._pace.ask == 1
+    for _ in range(45):
+        next(iterator)
+    assert len(calls) == 20
+    assert iterator._pace.ask >= 8
+
+
+def test_a_function_above_a_cache_is_still_called_for_one_element_at_a_time():
+    calls = []
+    seen = []
+
+    def noted(x):
+        seen.append(int(x))
+        return x
+
+    dataset = generated(calls).cache().map(noted, vectorize=False).repeat(3)
+    assert asked_for(dataset, 45) == 1
+    assert len(seen) <= 46
 
 
 def test_a_variable_that_changes_all_the_time_does_not_hold_elements_back(monkeypatch):

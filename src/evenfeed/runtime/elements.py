@@ -335,7 +335,7 @@ class ElementIterator(Iterator, Forkable):
             raise
         block = self._as_seen(block)  # the whole Block once; its rows are then tensors
         self._block, self._torn, self._next_row = block, None, 0
-        self._pace.learn(block)
+        self._pace.learn(block, self._operator)
 
     def _next_block(self) -> Block:
         """Return the next Block. If the read is interrupted, `_torn` stays set."""

@@ -3,7 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 from evenfeed.core.block import Block
 from evenfeed.runtime.provenance import (
@@ -38,7 +38,12 @@ class Operator(ABC):
       returns the elements after it.
     - If elements precede a failed one, `read` returns these first, and the next `read` raises.
     - An error that no element caused, such as a process that cannot be started, does not move the position.
+
+    Attributes:
+        calls_nothing: Whether it has children, and runs no code that could notice how far they are read.
     """
+
+    calls_nothing: ClassVar[bool] = False
 
     @property
     def reads_freely(self) -> bool:
@@ -48,7 +53,9 @@ class Operator(ABC):
     @property
     def hides_reads(self) -> bool:
         """True if reading ahead is unobservable now. Unlike `reads_freely`, it may change: a cache becomes complete."""
-        return self.reads_freely
+        if self.reads_freely:
+            return True
+        return self.calls_nothing and all(child.hides_reads for child in self.children())
 
     @abstractmethod
     def read(self, most: int) -> Block | None:

@@ -35,7 +35,12 @@ def is_free(child: Operator, function: RowFunction) -> bool:
     A function that draws in turn runs for the elements that were asked for, no more: the next round of a repeat, or
     the next dataset of an interleave, continues its sequence.
     """
-    return child.reads_freely and function.is_pure and function.is_vectorised
+    return child.reads_freely and goes_unnoticed(function)
+
+
+def goes_unnoticed(function: RowFunction) -> bool:
+    """Return True if nobody can tell for how many elements the function was called."""
+    return function.is_pure and function.is_vectorised
 
 
 @final
@@ -150,6 +155,8 @@ class ReadWide(PushbackOperator):
         only_if_hidden: Whether to read more only while that is unobservable. It always is, otherwise.
     """
 
+    calls_nothing = True
+
     def __init__(self, child: Operator, *, only_if_hidden: bool = False) -> None:
         super().__init__(child)
         self._stretch = Stretch()
@@ -168,6 +175,10 @@ class ReadWide(PushbackOperator):
             return None
         self._feed.give_back(max(0, rows.length - most))
         return rows.cut(0, most)
+
+    def give_back(self, count: int) -> None:
+        """Take back the last `count` elements of the last read."""
+        self._feed.give_back(count)
 
     def seek(self, count: int) -> None:
         self._feed.seek(count)

@@ -8,6 +8,7 @@ from evenfeed.core.block import Block
 from evenfeed.core.side_effects import Effect, may_run_ahead
 from evenfeed.plan.node import Node
 from evenfeed.runtime.functions.called_functions import Called, functions_of
+from evenfeed.runtime.operator import Operator
 from evenfeed.runtime.read_size import Stretch
 
 # If a consumer keeps assigning, the most elements read one by one before more are tried.
@@ -21,7 +22,7 @@ class Pace:
     It asks for more than one where that is unobservable, within the time limit of a stretch. If functions only read
     variables, it also asks for more, and elements are read again if a variable changes before they are returned.
     User Python code runs for one element at a time: code that is slow, waits for the next message or hangs must not
-    hold back elements that are ready.
+    hold back elements that are ready. Once a cache is complete, the code below it does not run any more.
 
     Args:
         plan: The plan to read.
@@ -35,7 +36,11 @@ class Pace:
     def __init__(self, plan: Node, called: Sequence[Called], *, singly: bool = False) -> None:
         self.ask = 1
         self._effects = [one.effects for one in called]
-        self._singly = singly or any(one.is_python for one in called)
+        self._singly = singly
+        self._waits = any(one.is_python for one in called)
+        keeps = any(node.facts.keeps_passes for node in plan.walk()) if called else False
+        self._may_be_hidden = keeps
+        self._hidden = False  # whether the last element came from a complete cache
         self._stretch = Stretch()
         self._began = 0.0
         self._variables = _variables_of(plan)
@@ -56,10 +61,10 @@ class Pace:
 
     def want(self, most: int) -> None:
         """Ask for `most` elements next, unless they are read one by one."""
-        if not (self._singly or self._calm or (not self._variables and any(self._effects))):
-            self.ask = max(
-                most, self.ask - self.ask % most
-            )  # so that no later look spans two reads
+        noticed = self._waits or (not self._variables and any(self._effects))
+        if not (self._singly or self._calm or (noticed and not self._hidden)):
+            # So that no later look spans two reads.
+            self.ask = max(most, self.ask - self.ask % most)
 
     def is_stale(self) -> bool:
         """Return True if a variable has changed since `begin`."""
@@ -72,16 +77,22 @@ class Pace:
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
         self._calm, self.ask = self._wait, 1
 
-    def learn(self, block: Block) -> None:
-        """Choose how many to ask for next, after a Block was read."""
+    def learn(self, block: Block, operator: Operator) -> None:
+        """Choose how many to ask for next, after a Block was read from an operator."""
         if self._singly:
             return
         self._calm = max(0, self._calm - 1)
-        if self._calm or not (self._variables or all(map(may_run_ahead, self._effects))):
+        if self._calm or not self._may_ask_more(operator):
             self.ask = 1
             return
         self._stretch.learn(self.ask, block, perf_counter() - self._began)
         self.ask = self._stretch.rows
+
+    def _may_ask_more(self, operator: Operator) -> bool:
+        self._hidden = self._may_be_hidden and operator.hides_reads
+        if self._hidden or self._waits:
+            return self._hidden
+        return bool(self._variables) or all(map(may_run_ahead, self._effects))
 
 
 def _variables_of(plan: Node) -> list[Any]:

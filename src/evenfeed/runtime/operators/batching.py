@@ -48,19 +48,42 @@ class PadBatches(Operator):
     If that is unobservable, it reads the elements of many batches at a time.
     """
 
+    calls_nothing = True
+
     def __init__(self, child: Operator, node: PaddedBatch, *, is_wide: bool = True) -> None:
         self._child = ReadWide(child, only_if_hidden=True) if is_wide else child
         self._node = node
         self._padded = Padding(node)
 
     def read(self, most: int) -> Block | None:
-        """Return one batch, whatever `most` is, because the next may have another shape."""
-        del most
-        blocks = list(read_full(self._child, self._node.batch_size))
+        size = self._node.batch_size
+        if most > 1 and isinstance(self._child, ReadWide) and self._child.hides_reads:
+            first = self._child.read(most * size)
+            if first is not None and first.length > size:
+                return self._read_several(self._child, first)
+        else:
+            first = self._child.read(size)
+        blocks = [] if first is None else [first, *read_full(self._child, size - first.length)]
         length = sum(block.length for block in blocks)
-        if length == 0 or (length < self._node.batch_size and self._node.drop_remainder):
+        if length == 0 or (length < size and self._node.drop_remainder):
             return None
         return self._padded(concatenated(blocks))
+
+    def _read_several(self, child: ReadWide, rows: Block) -> Block:
+        """Return the full batches of rows that were read; if one fails, those before it."""
+        size, made = self._node.batch_size, list[Block]()
+        count = rows.length // size
+        child.give_back(rows.length - count * size)
+        for number in range(count):
+            try:
+                made.append(self._padded(rows.cut(number * size, (number + 1) * size)))
+            except Exception:
+                # It is the next to be read, unless it is the first: then it has been.
+                child.give_back((count - max(1, number)) * size)
+                if not made:
+                    raise
+                break
+        return concatenated(made)
 
     def state(self) -> State:
         return self._child.state()
@@ -120,14 +143,14 @@ class Padding:
         self, place: int, found: Sequence[tuple[int, ...]], shape: TensorShape
     ) -> tuple[int, ...]:
         rank = shape.rank
-        if any(len(one) != rank for one in found):
+        if set(map(len, found)) != {rank}:
             raise InvalidArgumentError(
                 f"padded_batch expects elements of rank {rank}, but{self._part(place)} got the shapes "
                 f"{_distinct(found)}.",
                 fix="give all elements the same rank, and pass padded_shapes of that rank.",
                 origin=self._node.origin,
             )
-        largest = [max(lengths) for lengths in zip(*found, strict=True)]
+        largest = list(map(max, zip(*found, strict=True)))
         target = [most if dim is None else dim for most, dim in zip(largest, shape, strict=True)]
         if any(most > dim for most, dim in zip(largest, target, strict=True)):
             raise DataLossError(
@@ -154,6 +177,8 @@ class SplitBatches(Operator):
 
     Its state is the position before the batches being split, and how many of their rows were returned.
     """
+
+    calls_nothing = True
 
     def __init__(self, child: Operator, node: Unbatch | Rebatch) -> None:
         self._feed = PushbackReader(child)
@@ -253,6 +278,8 @@ def _recut(step: Step[Rebatch]) -> Operator:
 @final
 class RecutBatches(Operator):
     """Regroups rows into batches of the given sizes; several at once if the rows are contiguous."""
+
+    calls_nothing = True
 
     def __init__(self, rows: Operator, node: Rebatch) -> None:
         self._feed = PushbackReader(rows)

@@ -109,6 +109,8 @@ class ReadAhead(Operator):
     The state is the position before a read of the child, and how many elements of that read were taken.
     """
 
+    calls_nothing = True
+
     def __init__(
         self, child: Operator, buffer: int, add_room: Callable[[float], object] | None = None
     ) -> None:
@@ -174,7 +176,6 @@ class _Shared(Prefetching[_Item]):
         self._last_ask = 1
         self._count = 0  # how many elements the thread reads next
         self._stretch = Stretch()
-        self._is_free = child.reads_freely
         self._is_reading = False  # the thread
         self._overlap = Overlap()
 
@@ -244,6 +245,10 @@ class _Shared(Prefetching[_Item]):
             self._reading = item.before if self._ended else self._child.state()
             self._is_reading = False
             self._ready.ring()
+
+    @property
+    def _is_free(self) -> bool:
+        return self._child.hides_reads
 
     @property
     def _is_consumers_turn(self) -> bool:

@@ -90,6 +90,8 @@ class ReadTogether(Operator):
         singly: Whether it is observable that elements after the end are read.
     """
 
+    calls_nothing = True
+
     def __init__(
         self, children: Sequence[Operator], keeping: Sequence[bool], *, singly: bool = False
     ) -> None:

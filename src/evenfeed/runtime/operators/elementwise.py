@@ -40,7 +40,7 @@ from evenfeed.runtime.positions.rows import (
 )
 from evenfeed.runtime.processes.process_map import mapped_in_processes
 from evenfeed.runtime.provenance import Provenance, RowOrigin
-from evenfeed.runtime.read_size import ReadWide, widened
+from evenfeed.runtime.read_size import ReadWide, goes_unnoticed, widened
 from evenfeed.runtime.run import Run
 from evenfeed.runtime.step import Step, runs
 
@@ -73,6 +73,8 @@ def _count_elements(step: Step[Enumerate]) -> Operator:
 @final
 class CountElements(Operator):
     """Prepends a running count to each element."""
+
+    calls_nothing = True
 
     def __init__(self, child: Operator, start: int) -> None:
         self._child = child
@@ -121,6 +123,8 @@ def _draw_keys(step: Step[WithKeys]) -> Operator:
 @final
 class DrawKeys(Operator):
     """Prepends random bits to each element; they depend only on the seed and the element's position."""
+
+    calls_nothing = True
 
     def __init__(self, child: Operator, seed: tuple[int, ...]) -> None:
         self._elements = CountElements(child, 0)
@@ -234,6 +238,12 @@ class MapRows(PushbackOperator):
     def __init__(self, child: Operator, function: RowFunction | JoinedFunctions) -> None:
         super().__init__(child)
         self._function = function
+        parts = [function] if isinstance(function, RowFunction) else function.functions
+        self._parts: Sequence[RowFunction] = parts
+
+    @property
+    def hides_reads(self) -> bool:
+        return self._feed.child.hides_reads and all(map(goes_unnoticed, self._parts))
 
     def read(self, most: int) -> Block | None:
         block = self._feed.read(most)

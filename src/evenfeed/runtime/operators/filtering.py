@@ -9,7 +9,7 @@ from evenfeed.core.block import Block, Positions
 from evenfeed.core.conversion import Array
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import FailedRow, Operator, PushbackOperator, State
-from evenfeed.runtime.read_size import WideLook, is_free
+from evenfeed.runtime.read_size import WideLook, goes_unnoticed, is_free
 
 # If a smaller part of the elements is left, they are gathered before the next predicate.
 _PART: Final = 0.5
@@ -34,18 +34,24 @@ class KeepSome(PushbackOperator):
         self._predicate = predicate
         self._others = others
         self.is_free = is_free(child, predicate)
-        self._look = WideLook() if self.is_free else None
+        self._look = WideLook()
+
+    @property
+    def hides_reads(self) -> bool:
+        """The other predicates are pure in any case."""
+        return self._feed.child.hides_reads and goes_unnoticed(self._predicate)
 
     def read(self, most: int) -> Block | None:
+        look = self._look if self.hides_reads else None
         while True:
             start = perf_counter()
-            ask = most if self._look is None else max(most, self._look.rows)
+            ask = most if look is None else max(most, look.rows)
             block = self._feed.read(ask)
             if block is None:
                 return None
             kept = self._kept(block, most)
-            if self._look is not None:
-                self._look.learn(ask, block, perf_counter() - start, kept=len(kept))
+            if look is not None:
+                look.learn(ask, block, perf_counter() - start, kept=len(kept))
             if len(kept):
                 return block if len(kept) == block.length else block.gather(kept)
 

@@ -95,6 +95,8 @@ class StackBatches(Operator):
     how many elements that read asked for, and how many of them were returned.
     """
 
+    calls_nothing = True
+
     def __init__(self, child: Operator, node: Batch) -> None:
         self._child = child
         self._node = node

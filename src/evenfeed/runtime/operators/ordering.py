@@ -99,6 +99,8 @@ def _skip(step: Step[Skip]) -> Operator:
 class TakeSome(Operator):
     """Skips `skip` elements, and ends after `count` more."""
 
+    calls_nothing = True
+
     def __init__(self, child: Operator, skip: int, count: int | None) -> None:
         self._child = child
         self._skip = skip
@@ -152,6 +154,8 @@ def _not_distributed(step: Step[HintedShard]) -> Operator:
 @final
 class TakeEvery(Operator):
     """Keeps every `step`-th element, starting at `first`."""
+
+    calls_nothing = True
 
     def __init__(self, child: Operator, step: int, first: int) -> None:
         self._child = child
@@ -222,6 +226,8 @@ class ShuffleBuffer(Replayed):
     An error of the child is raised when its element would enter the buffer; the buffer stays as it is.
     """
 
+    calls_nothing = True
+
     def __init__(self, child: Operator, buffer: int | None, seed: tuple[int, ...]) -> None:
         self._buffer = buffer
         self._seed = seed
@@ -255,10 +261,6 @@ class ShuffleBuffer(Replayed):
         self._inputs = self._held.length if self._held else 0
         self._numbers = np.arange(self._inputs)
         self._slots = self._new_slots(max(1, self._inputs))
-
-    @property
-    def hides_reads(self) -> bool:
-        return self._child.hides_reads
 
     def fill(self) -> tuple[int, int]:
         held = 0 if self._held is None else self._held.length

@@ -45,7 +45,8 @@ class PlayAgain(Operator):
     @property
     def hides_reads(self) -> bool:
         """True if it is unobservable in this round: a read ends with the round."""
-        return self._child is not None and self._child.hides_reads
+        child = self._child  # a thread that reads ahead may start the next round
+        return child is not None and child.hides_reads
 
     def read(self, most: int) -> Block | None:
         while self._child is not None:

@@ -89,7 +89,7 @@ class MapInThreads(WorkAhead):
             return 0  # what threads have begun is delivered first
         least = self._threads + -(-self._threads // 4)
         wanted = least * self._run_length
-        if not self._child.reads_freely:
+        if not self._child.hides_reads:
             return max(least, min(wanted, self.asked))
         return max(wanted, self._more)
 
@@ -163,7 +163,7 @@ class MapInThreads(WorkAhead):
                 run.submit(self._threads_started)
         idle = self._threads - sum(run.unfinished for run in runs)
         idle = min(idle, self._threads - self._added)
-        if idle > 0 and self._child.reads_freely:
+        if idle > 0 and self._child.hides_reads:
             self._added += idle
             self._more = self.at_work + idle
             self.begin()
