@@ -147,6 +147,17 @@ def test_records_of_small_csv_files_end_with_their_file(tmp_path, kind, has_head
     assert together == _found(ReadFiles(files))
 
 
+def test_a_position_in_small_csv_files_is_found_again_at_every_row(tmp_path):
+    layout = CsvLayout((CsvColumn("a", dtypes.int64),), (0,), header=True)
+    files = []
+    for number, rows in enumerate(ROWS):
+        path = tmp_path / f"{number}.csv"
+        path.write_text("".join(["a\n", *(f"{number}{row}\n" for row in range(rows))]))
+        files.append(CsvFile(str(path), "", layout))
+    expected = [int(f"{number}{row}") for number, rows in enumerate(ROWS) for row in range(rows)]
+    assert [row[0][2] for row in assert_resumes(lambda: ReadFiles(files))] == expected
+
+
 def test_small_csv_files_of_other_layouts_are_not_read_together(tmp_path):
     files = []
     for number, dtype in enumerate([dtypes.int64, dtypes.string]):
