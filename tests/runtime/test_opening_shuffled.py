@@ -7,6 +7,7 @@ from tests.runtime.test_opening import WAYS, Dataset, assert_same, at_once, is_t
 
 import evenfeed as tf
 from evenfeed.runtime.functions import finding_templates as templates
+from evenfeed.runtime.operators.inner.expanding import Expander
 
 RAGGED = tf.ragged.constant([list(range(n % 5)) for n in range(40)], dtype=tf.int64)
 WORDS = [b" ".join([b"ab"] * (n % 4)) + b"c" for n in range(40)]
@@ -138,3 +139,25 @@ def test_a_file_cache_is_written_for_each_element(tmp_path, monkeypatch):
     assert [int(x) for x in dataset] == [0, 1, 2, 0, 1, 2]
     assert not is_template(dataset)
     assert any(tmp_path.iterdir())
+
+
+def test_datasets_behind_elements_that_were_read_early_are_read_at_once(monkeypatch):
+    at_once(monkeypatch)
+    taken = []
+    expanded = Expander.__call__
+    monkeypatch.setattr(
+        Expander,
+        "__call__",
+        lambda self, rows: (taken.append(rows.length), expanded(self, rows))[1],
+    )
+    source, function = FUNCTIONS["numbers in a text"]
+    dataset = source().repeat(40).flat_map(function)  # an element shows the spec
+    iterator = iter(dataset)
+    found = [int(next(iterator)) for _ in range(100)]
+    state = through_json(iterator.get_state())
+    found += [int(x) for x in iterator]
+    assert found == [1, 22, 3, 4, 5, 6] * 360
+    assert max(taken) > 100
+    again = iter(source().repeat(40).flat_map(function))
+    again.set_state(state)
+    assert [int(x) for x in again] == found[100:]

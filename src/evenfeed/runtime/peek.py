@@ -130,6 +130,14 @@ class _EarlyOperator(Operator):
         self._items: deque[tuple[State, Block | Exception]] = deque()
 
     @property
+    def reads_freely(self) -> bool:
+        return self._operator.reads_freely
+
+    @property
+    def hides_reads(self) -> bool:
+        return self._operator.hides_reads
+
+    @property
     def count(self) -> int:
         """How many elements were read, including those that failed."""
         return len(self._items)
