@@ -38,12 +38,9 @@ class Operator(ABC):
       returns the elements after it.
     - If elements precede a failed one, `read` returns these first, and the next `read` raises.
     - An error that no element caused, such as a process that cannot be started, does not move the position.
-
-    Attributes:
-        calls_nothing: Whether it has children, and runs no code that could notice how far they are read.
     """
 
-    calls_nothing: ClassVar[bool] = False
+    calls_nothing: ClassVar[bool] = False  # no code that could notice how far its children are read
 
     @property
     def reads_freely(self) -> bool:
@@ -53,9 +50,8 @@ class Operator(ABC):
     @property
     def hides_reads(self) -> bool:
         """True if reading ahead is unobservable now. Unlike `reads_freely`, it may change: a cache becomes complete."""
-        if self.reads_freely:
-            return True
-        return self.calls_nothing and all(child.hides_reads for child in self.children())
+        below = (child.hides_reads for child in self.children())
+        return self.reads_freely or (self.calls_nothing and all(below))
 
     @abstractmethod
     def read(self, most: int) -> Block | None:
@@ -391,8 +387,7 @@ class FailedRow(Exception):  # noqa: N818 - not an error itself: it carries the 
         index: The index of the row.
         before: The results of the rows before it; None if it was the first.
         error: The user's exception, with its note.
-        damaged: How many rows, from this one on, are lost to the same damage in a file, which is reported once;
-            0 if the file is not damaged.
+        damaged: How many rows, from this one on, are lost to the same damage in a file, reported once; else 0.
     """
 
     def __init__(

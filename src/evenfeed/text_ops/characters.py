@@ -112,7 +112,7 @@ def substr(input: Any, pos: Any, len: Any, unit: str = _BYTE, name: str | None =
             fix="pass one pos and one len, or as many of each.",
         )
     if not starts.ndim:
-        return applied(Part(int(starts), int(counts), _characters(unit)), input)
+        return applied(TextPart(int(starts), int(counts), _characters(unit)), input)
     kernel = Substring(
         starts.shape,
         tuple(starts.ravel().tolist()),
@@ -196,7 +196,7 @@ class Length(EachText):
 
 @final
 @dataclass(frozen=True)
-class Part(EachText):
+class TextPart(EachText):
     """Returns the same part of each text."""
 
     start: int

@@ -96,8 +96,9 @@ def _accepting_tensors(by_protobuf: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor of a list message that also takes single texts and bools of all tensors."""
 
     def __init__(message: Any, *, value: Any = ()) -> None:  # noqa: N807 - it becomes the method of that name
-        is_once = type(value) is not list and isinstance(value, Iterator)
-        values: Any = list(cast("Iterator[Any]", value)) if is_once else value
+        values = value
+        if type(value) is not list and isinstance(value, Iterator):
+            values = list(cast("Iterator[Any]", value))
         try:
             by_protobuf(message, value=values)
         except TypeError as error:

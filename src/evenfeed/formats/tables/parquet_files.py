@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, final
 
 from evenfeed.core.conversion import shortened
@@ -33,22 +34,19 @@ from evenfeed.formats.tables.thrift import BYTES, I32, I64, Fields, list_of, str
 
 # Threads take longer to start than a shorter row group to decode.
 _IN_PARALLEL: Final = 1 << 16
-# pyarrow takes longer to open a shorter file than Python to read it.
-_SHORT_FILE: Final = 1 << 16
+_SHORT_FILE: Final = 1 << 16  # pyarrow takes longer to open such a file than Python to read it
 
 
-def _local_group(path: str, state: str, number: int, columns: list[str], is_long: bool) -> Any:
+def _local_group(path: str, state: str, number: int, columns: list[str], size: int) -> Any:
     """Decode a row group of a local file."""
     source: Any = local(path)
-    metadata = None
     if os.path.getsize(source) <= _SHORT_FILE:
-        with open(source, "rb") as held:
-            source = arrow().BufferReader(held.read())
+        source, metadata = arrow().BufferReader(Path(source).read_bytes()), None
     else:
         metadata = _metadata(path, state)
     opened = arrow("parquet").ParquetFile
     with opened(source, metadata=metadata, page_checksum_verification=True) as file:
-        return file.read_row_group(number, columns, use_threads=is_long)
+        return file.read_row_group(number, columns, use_threads=size >= _IN_PARALLEL)
 
 
 @final
@@ -60,11 +58,10 @@ class RowGroup(TablePart):
     called: ClassVar[str] = "row group"
 
     def decoded(self) -> Chunk:
-        wanted = self.wanted
+        wanted, (start, end) = self.wanted, self.span
         expression = wanted.filter and wanted.filter.expression
-        with reading_parquet(self.path, self.place, self.span[0]):
+        with reading_parquet(self.path, self.place, start):
             columns, state = list(wanted.read), written(self.path)
-            is_long = self.span[1] - self.span[0] >= _IN_PARALLEL
             if wanted.filter or is_remote(self.path):
                 opened = opened_parquet(self.path, state)
                 self._check(opened.groups)
@@ -74,7 +71,7 @@ class RowGroup(TablePart):
             else:
                 self._check(_checked_groups(self.path, state))
                 check_no_nulls(partial(_metadata, self.path, state), self.number, wanted.blank)
-                table = _local_group(self.path, state, self.number, columns, is_long)
+                table = _local_group(self.path, state, self.number, columns, end - start)
         return chunk_of(table.column, table.num_rows, wanted)
 
     def _check(self, groups: "tuple[GroupTable, ...]") -> None:
@@ -134,8 +131,7 @@ class OpenedParquet:
 def opened_parquet(path: str, written: str) -> OpenedParquet:
     """Open a file after checking its footer. A rewritten file is opened again, if its `written` differs."""
     if not is_remote(path):
-        system = arrow("fs").LocalFileSystem()
-        fragment = _format().make_fragment(local(path), system)
+        fragment = _format().make_fragment(local(path), arrow("fs").LocalFileSystem())
         return OpenedParquet(_checked_groups(path, written), fragment, None)
     remote, systems = RemoteParquet(path), arrow("fs")
     handler = systems.PyFileSystem(systems.FSSpecHandler(remote))

@@ -29,7 +29,8 @@ def unshared(result: Any) -> Any:
     if not isinstance(result, np.ndarray):
         return result.clone() if _is_torch_tensor(result) else result
     if getrefcount(result) > _OWN_REFERENCES:
-        return result if type(result.base) in _UNWRITABLE else result.copy()
+        memory: Any = result.base
+        return result if type(memory) in _UNWRITABLE else result.copy()
     if result.base is None or _references_to_memory(result) <= _OWN_REFERENCES_TO_MEMORY:
         return result
     return result.copy()

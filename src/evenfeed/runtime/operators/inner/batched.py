@@ -8,9 +8,10 @@ from evenfeed.core.specs import TypeSpec
 from evenfeed.core.structure import DATA, flatten
 from evenfeed.plan.batching import PaddedBatch, Unbatch
 from evenfeed.plan.grouping import Batch, Batches
-from evenfeed.runtime.operators.batching import Padding, split_together
+from evenfeed.runtime.operators.batching import split_together
 from evenfeed.runtime.operators.grouping import folded, stackable
 from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable, check_size, runs
+from evenfeed.runtime.operators.padding import Padding
 
 
 def batched(node: Batch | PaddedBatch | Unbatch, below: Expanded) -> Expanded:
