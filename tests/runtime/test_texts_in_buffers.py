@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import evenfeed as tf
 from evenfeed.core.text import numba_loops
 from evenfeed.core.text.text_columns import Texts
-from evenfeed.text_ops.characters import Part
+from evenfeed.text_ops.characters import TextPart
 
 DRAWN = np.random.default_rng(0)
 WORDS = [
@@ -227,7 +227,7 @@ def test_a_traced_split_stays_vectorised_when_other_parts_are_numbers():
     st.one_of(st.integers(-2, 7), st.just((1 << 63) - 1)),
 )
 def test_a_part_in_a_buffer_is_the_part_of_each_text(values, start, count):
-    kernel = Part(start, count, characters=False)
+    kernel = TextPart(start, count, characters=False)
     found = kernel.in_buffer(Texts.of(values))
     if found is None:
         with pytest.raises(tf.errors.InvalidArgumentError, match="out of range"):
