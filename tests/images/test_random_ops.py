@@ -4,6 +4,7 @@ from tests.images.pictures import jpeg, pixels
 
 import evenfeed as tf
 from evenfeed.dataset import plan_of
+from evenfeed.images import hot_loops
 
 NUMBERED = np.arange(100, dtype=np.int32).reshape(10, 10, 1)
 
@@ -154,3 +155,31 @@ def test_a_filter_may_draw_too():
 def test_a_crop_of_wrong_size_says_so():
     with pytest.raises(ValueError, match=r"got \(20, 24, 3\) and \(21, 3, 3\)"):
         tf.image.random_crop(pixels(), [21, 3, 3])
+
+
+@pytest.mark.parametrize("seen", [0, 1 << 40])
+@pytest.mark.parametrize("name", ["crop", "flip", "up or down", "stateless crop", "stateless flip"])
+def test_pictures_of_many_shapes_are_drawn_for_as_one_by_one(monkeypatch, name, seen):
+    call = {
+        "crop": lambda x, _: tf.image.random_crop(x, [40, 50, 3], seed=4),
+        "flip": lambda x, _: tf.image.random_flip_left_right(x, seed=4),
+        "up or down": lambda x, _: tf.image.random_flip_up_down(x, seed=4),
+        "stateless crop": lambda x, n: tf.image.stateless_random_crop(x, [40, 50, 3], seed=(n, 3)),
+        "stateless flip": lambda x, n: tf.image.stateless_random_flip_left_right(x, seed=(n, 3)),
+    }[name]
+    rng = np.random.default_rng(1)
+    shapes = [(90 + row % 3, 80 + row % 5, 3) for row in range(24)]
+    files = [tf.io.encode_png(rng.integers(0, 256, shape, np.uint8)) for shape in shapes]
+
+    def prepared(number, content):
+        return call(tf.io.decode_png(content, channels=3), number)
+
+    dataset = tf.data.Dataset.from_tensor_slices((np.arange(24), files))
+    found = {}
+    for vectorize in (True, False):
+        monkeypatch.setattr(hot_loops.Seen, "values", seen)
+        tf.random.set_seed(3)
+        mapped = dataset.map(prepared, vectorize=vectorize)
+        (found[vectorize],) = mapped.padded_batch(24, [None, None, 3])
+    assert len(found[True]) == 24
+    np.testing.assert_array_equal(found[True], found[False])

@@ -17,7 +17,8 @@ from evenfeed.core.randomness import philox
 from evenfeed.core.randomness.philox import Stream
 from evenfeed.core.specs import TensorSpec
 from evenfeed.core.traced.kernel_stages import RowKernel
-from evenfeed.images.random_ops import RandomKernel, drawn, seeded
+from evenfeed.images.random_kernels import RandomKernel
+from evenfeed.images.random_ops import drawn, seeded
 
 _RATIOS: Final = (0.75, 1.33)
 _AREAS: Final = (0.05, 1.0)

@@ -14,7 +14,8 @@ from evenfeed.core.traced.kernel_stages import RowKernel
 from evenfeed.images.colour_spaces import Hue, Saturation
 from evenfeed.images.jpeg_quality import JpegQuality
 from evenfeed.images.levels import Brightness, Contrast
-from evenfeed.images.random_ops import RandomKernel, drawn, seeded
+from evenfeed.images.random_kernels import RandomKernel
+from evenfeed.images.random_ops import drawn, seeded
 
 
 def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> Any:

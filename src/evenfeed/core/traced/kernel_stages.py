@@ -88,6 +88,11 @@ class RowKernel(Kernel):
         """
         return self.one(images)
 
+    def of_list(self, images: list[Any], *columns: Column) -> list[Array]:
+        """Return the results for first arguments of any shape."""
+        rows = Block((images, *columns), len(images)).cut_up()
+        return [self.one(*rows.row(index)) for index in range(len(images))]
+
     @final
     def run(self, *columns: Column) -> list[Column]:
         """Return the results: as a list if they are views or computed one by one, because most are never stacked."""
@@ -98,7 +103,9 @@ class RowKernel(Kernel):
             if isinstance(found, np.ndarray) and _owner(found) is _owner(images):
                 return [list(found)]
             return [found]
-        rows = Block(columns, length_of(columns[0])).cut_up()
+        if isinstance(images, list):
+            return [self.of_list(images, *others)]
+        rows = Block(columns, length_of(images)).cut_up()
         return [[self.one(*rows.row(index)) for index in range(rows.length)]]
 
 

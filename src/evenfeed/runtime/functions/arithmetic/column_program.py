@@ -10,6 +10,7 @@ import numpy as np
 
 from evenfeed.core.conversion import Array
 from evenfeed.core.dtypes import DType
+from evenfeed.runtime.functions.arithmetic.byte_programs import ByteProgram, byte_program
 from evenfeed.runtime.functions.arithmetic.column_steps import ColumnStep, computed, in_place
 
 # A piece of a column has at most this many bytes, or one row: more would not fit in the CPU cache.
@@ -60,7 +61,14 @@ class ColumnBody:
             overwritten,
             [_origin({step.target: step for step in over}, slot) for slot in kept],
             self._rows_per_piece(),
+            self._of_bytes(),
         )
+
+    def _of_bytes(self) -> ByteProgram | None:
+        """Return the compiled program for images of bytes; None for other functions."""
+        if len(self.results) != 1:
+            return None
+        return byte_program(self.steps, self.values, self.by_row, self.given, self.results[0])
 
     def _over(self, kept: Sequence[int]) -> list[ColumnStep] | None:
         """Return steps that all write over columns; None if one needs other memory.
@@ -101,6 +109,7 @@ class ColumnArithmetic:
         overwritten: The columns that they write over.
         places: For each result, the slot whose memory `over` writes it to.
         rows_per_piece: How many rows to compute at a time; None if all.
+        of_bytes: Computes the same in one pass; None if the function does something else than to make floats of bytes.
     """
 
     body: ColumnBody
@@ -110,6 +119,7 @@ class ColumnArithmetic:
     overwritten: frozenset[int]
     places: Sequence[int]
     rows_per_piece: int | None
+    of_bytes: ByteProgram | None
 
     def run(
         self,
@@ -157,6 +167,8 @@ class ColumnArithmetic:
     ) -> list[Array]:
         """Run all steps on one piece at a time, while it is in the CPU cache."""
         found = [allocate(number, kind) for number, (_, kind) in enumerate(self.body.results)]
+        if self.of_bytes is not None and self.of_bytes.run(columns, found[0]):
+            return found
         size = self.rows_per_piece or length
         for start in range(0, length, size):
             stop = start + size
