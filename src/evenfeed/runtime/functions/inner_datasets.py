@@ -241,10 +241,10 @@ def _has_rank(spec: TypeSpec) -> bool:
 
 
 def _as_dataset(part: Any, spec: TypeSpec) -> Any:
-    """Return a window whose elements came as an array as the Dataset that it is."""
-    if not isinstance(spec, DatasetSpec) or type(part) is not np.ndarray:
-        return part
-    return spec.made_of(Held(spec.element_spec, (part,), len(part)))
+    """Return a window that came as a plan, or as an array of its elements, as the Dataset that it is."""
+    if isinstance(spec, DatasetSpec) and type(part) is np.ndarray:
+        part = Held(spec.element_spec, (part,), len(part))
+    return spec.made_of(part) if isinstance(spec, DatasetSpec) and type(part) is Held else part
 
 
 def _as_array(part: Any) -> Any:

@@ -40,7 +40,8 @@ class CutWindows(Operator):
     the position of the read that the first held element came from, and how many elements to skip from there.
 
     Attributes:
-        gives_arrays: Whether to return full windows as arrays of their elements, instead of Datasets, if possible.
+        gives_arrays: Whether to return full windows as arrays of their elements if possible, and others as plans, instead
+            of Datasets.
     """
 
     def __init__(self, child: Operator, node: Window) -> None:
@@ -151,7 +152,7 @@ class CutWindows(Operator):
         parts = zip(self._specs, map(cut_up, rows.columns), strict=True)
         origin = self._node.origin
         nodes = [Held(spec, (column,), rows.length, origin=origin) for spec, column in parts]
-        return [self._node.face(node) for node in nodes]
+        return list[Any](nodes) if self.gives_arrays else [self._node.face(node) for node in nodes]
 
     def _drop(self, count: int) -> None:
         """Skip elements, held ones first."""

@@ -32,7 +32,7 @@ from evenfeed.plan.templates import (
     is_endless,
     open_count,
 )
-from evenfeed.plan.windows import Window
+from evenfeed.plan.windows import Held, Window
 from evenfeed.runtime.functions.inner_datasets import InnerDatasets
 from evenfeed.runtime.functions.row_function import RowFunction
 from evenfeed.runtime.operator import all_blocks
@@ -212,6 +212,10 @@ def _rows(column: Column) -> tuple[Column, Positions]:
         return column.reshape(count * length, *column.shape[2:]), np.full(count, length)
     if isinstance(column, RaggedTensor):
         return rows_of_rows(column)
+    if isinstance(column, list) and all(type(part) is Held for part in column):
+        windows: list[Held] = column
+        blocks = [Block(window.columns, window.length) for window in windows]
+        return concatenated(blocks).columns[0], np.array([block.length for block in blocks])
     if isinstance(column, list) and all(isinstance(part, np.ndarray) for part in column):
         parts = [part.view(np.ndarray) for part in column]  # not as tensors
         kinds = {(part.shape[1:], part.dtype) for part in parts}
