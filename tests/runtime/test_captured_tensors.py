@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import evenfeed as tf
-from evenfeed.runtime.functions.reach.captured_tensors import key_without_values, tensors_of
+from evenfeed.runtime.functions import compared_traces, vectorise
+from evenfeed.runtime.functions.reach.captured_tensors import (
+    key_of_straight_code,
+    key_without_values,
+    tensors_of,
+)
 
 
 def adding(held):
@@ -159,3 +164,77 @@ def test_the_error_of_a_function_names_its_element():
     for _ in range(5):
         with pytest.raises(tf.errors.InvalidArgumentError, match="element 3"):
             numbers(mapped(failing, np.arange(3)))
+
+
+def filling(held):
+    return lambda x: tf.fill([x], held)
+
+
+def test_functions_that_need_values_are_traced_once_for_all_captured_tensors(monkeypatch):
+    mapped(filling, np.array(0))
+    traced, trace = [], vectorise.traced
+    monkeypatch.setattr(
+        compared_traces, "traced", lambda *args: traced.append(args) or trace(*args)
+    )
+    for held in range(1, 9):
+        assert numbers(mapped(filling, np.array(held), 3)) == [[], [held], [held, held]]
+    assert not traced
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda held: lambda x: tf.fill([x], held),
+        lambda held: lambda x: tf.boolean_mask(held, held > x),
+        lambda held: lambda x: tf.zeros(x + held * 2, tf.int64),
+    ],
+)
+def test_functions_of_straight_code_do_the_same_for_all_tensors(make):
+    assert key_of_straight_code(make(np.array(1))) == key_of_straight_code(make(np.array(2)))
+    assert key_of_straight_code(make(np.array(1))) is not None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda held: lambda x: tf.fill([x], held) if held > 2 else x[None],
+        lambda held: lambda x: tf.zeros([3, x][held]),
+        lambda held: lambda x: tf.zeros([x] * held),
+        lambda held: lambda x: tf.zeros([3 if each else x for each in held]),
+        lambda held: lambda x: (held > 2 and x) * 2,
+        lambda held: lambda x: tf.zeros(max(held, x)),
+        lambda held: lambda x: [held, x] == [3, 4],
+        lambda held: lambda x: held in (3, x),
+        lambda held: lambda x: tf.cond(held > 2, lambda: tf.zeros(x), lambda: tf.zeros(3)),
+    ],
+)
+def test_functions_that_choose_by_a_tensor_are_each_traced(make):
+    assert key_of_straight_code(make(np.array(1))) is None
+
+
+def test_functions_that_choose_whether_to_need_a_value_run_in_their_own_way():
+    def make(held):
+        return lambda x: tf.fill([x], held) if held > 2 else tf.fill([2], held)
+
+    ways = [mapped(make, np.array(held))._plan.function.is_vectorised for held in (5, 1, 6, 2)]
+    assert ways == [False, True, False, True]
+
+
+def test_functions_of_rows_of_all_lengths_and_of_texts_are_traced_once(monkeypatch):
+    def dense(data):
+        return data.map(lambda rows: tf.reduce_sum(rows.to_tensor(), axis=1))
+
+    def marked(data):
+        return data.map(lambda text: tf.strings.join([text, "!"]))
+
+    ragged = tf.data.Dataset.from_tensor_slices(np.arange(4)).map(tf.range)
+    ragged, texts = ragged.ragged_batch(2), tf.data.Dataset.from_tensor_slices([b"a", b"b"])
+    first = dense(ragged), marked(texts)
+    traced, trace = [], vectorise.traced
+    monkeypatch.setattr(
+        compared_traces, "traced", lambda *args: traced.append(args) or trace(*args)
+    )
+    again = dense(ragged), marked(texts)
+    assert not traced
+    assert numbers(again[0]) == numbers(first[0]) == [[0, 0], [1, 3]]
+    assert numbers(again[1]) == numbers(first[1]) == [b"a!", b"b!"]

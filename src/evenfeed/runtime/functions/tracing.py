@@ -28,7 +28,11 @@ from evenfeed.runtime.functions.compared_traces import ComparedTraces, Outcome, 
 from evenfeed.runtime.functions.compiled import Compiled, RowShapes
 from evenfeed.runtime.functions.kernels import Kernels, shared_row
 from evenfeed.runtime.functions.probing import NewVariables, looked_at
-from evenfeed.runtime.functions.reach.captured_tensors import key_without_values, tensors_of
+from evenfeed.runtime.functions.reach.captured_tensors import (
+    key_of_straight_code,
+    key_without_values,
+    tensors_of,
+)
 from evenfeed.runtime.functions.reach.purity import uses_generator
 from evenfeed.runtime.functions.reach.python_state import ReachableState, uses_iterator
 from evenfeed.runtime.functions.reach.shared_findings import (
@@ -51,6 +55,8 @@ _LENGTHS: Final = (1, 12, 24)
 # Lengths to try if none of these is accepted. A function that accepts only one of them wants just this one: a seed, say.
 _WANTED_LENGTHS: Final = (2, 3, 4)
 
+NEEDS_VALUES: Final = "it needs the values of its arguments while it runs"
+
 # A function that needs more traces calls more kernels each time, in a loop over its own elements.
 _MOST_TRACES: Final = 50
 
@@ -68,8 +74,11 @@ def finding_of(asked: TraceArguments) -> Finding:
     known = shared_finding(key) or open_finding(key_of_others, asked)
     if known is not None:
         return known
-    found = _newly_found(asked, why_untraceable(key))
+    key_of_steps = None if key is not None else key_of_trace(asked, key_of_straight_code)
+    found = _newly_found(asked, why_untraceable(key if key is not None else key_of_steps))
     share(key, found)
+    if found.why == NEEDS_VALUES:
+        share(key_of_steps, found)
     if is_worth_opening(key_of_others):
         share_open(key_of_others, _with_open_tensors(asked), found)
     return found
@@ -268,7 +277,7 @@ def _untraced(request: _TraceRequest, why: str) -> Finding:
 
 def _reason(error: Exception) -> str:
     if refuses_tracing(error):
-        return "it needs the values of its arguments while it runs"
+        return NEEDS_VALUES
     text = str(error).partition("\n")[0]
     return f"it does not trace: {type(error).__name__}: {text}"
 

@@ -5,7 +5,8 @@ function for each `x`. Tracing one takes as long as calling it for hundreds of e
 """
 
 from collections.abc import Hashable, Sequence
-from dis import get_instructions
+from dis import get_instructions, hasjabs, hasjrel
+from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final, cast
 
@@ -26,6 +27,11 @@ _ALIKE: Final = frozenset(
     | {"bool", "dtype", "float16", "float32", "float64", "int16", "int32", "int64", "int8"}
     | {"uint16", "uint32", "uint64", "uint8"}
 )
+# Builtins that look at some of their arguments only.
+_CHOOSING: Final = frozenset({"all", "any", "max", "min"})
+_JUMPS: Final = frozenset((*hasjrel, *hasjabs))
+_OPERATING: Final = ("BINARY_", "COMPARE_", "CONTAINS_")
+
 _OPERATORS_ALIKE: Final = frozenset("+-*/&|^")
 
 
@@ -40,6 +46,31 @@ def key_without_values(function: object) -> Hashable | None:
     if _catches(code) or not _is_alike(function):
         return None
     return constant_key(function, _kind_of)
+
+
+def key_of_straight_code(function: object) -> Hashable | None:
+    """Return a key that functions have in common only if they differ in captured tensors, and do the same steps for all.
+
+    So if one of them needs the values of its arguments, all do.
+    """
+    if type(function) is not FunctionType or not tensors_of(function):
+        return None
+    return constant_key(function, _kind_of) if _is_straight(function.__code__) else None
+
+
+@lru_cache(maxsize=1024)
+def _is_straight(code: CodeType) -> bool:
+    """Return True if no value decides which steps code does, or which of several values it uses."""
+    steps = [step.opname for step in get_instructions(code)]
+    built = next((at for at, name in enumerate(steps) if name.startswith("BUILD_")), len(steps))
+    return (
+        not any(isinstance(part, CodeType) for part in code.co_consts)
+        and not any(step.opcode in _JUMPS for step in get_instructions(code))
+        and _CHOOSING.isdisjoint(code.co_names)
+        # A list may be compared, indexed or repeated by a value.
+        and not any(name.startswith(_OPERATING) for name in steps[built:])
+        and not _catches(code)
+    )
 
 
 def tensors_of(function: object) -> tuple[Array, ...]:

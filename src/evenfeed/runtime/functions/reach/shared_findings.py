@@ -8,12 +8,14 @@ from typing import Any, Final, cast, final
 from weakref import WeakValueDictionary
 
 from evenfeed.core.captures import constant_key
+from evenfeed.core.ragged.ragged_specs import RaggedTensorSpec
 from evenfeed.core.side_effects import Effects
 from evenfeed.core.specs import TensorSpec
 from evenfeed.runtime.functions.calls import Calling, TraceArguments
 from evenfeed.runtime.functions.compiled import Compiled
 from evenfeed.runtime.functions.kernels import Kernels
 from evenfeed.runtime.functions.reach.captured_tensors import tensors_of
+from evenfeed.runtime.functions.staging.computed_first import ComputedFirst
 from evenfeed.runtime.functions.vectorise import trace_settings
 
 
@@ -69,7 +71,7 @@ def key_of_trace(
     is_tuple = type(asked.input_spec) is tuple
     specs = cast("tuple[Any, ...]", asked.input_spec) if is_tuple else (asked.input_spec,)
     required = () if asked.returns is None else (asked.returns,)
-    if not all(isinstance(spec, TensorSpec) for spec in (*specs, *required)):
+    if not all(isinstance(spec, TensorSpec | RaggedTensorSpec) for spec in (*specs, *required)):
         return None
     if asked.output_signature is not None or asked.returns_values or asked.untraced is not None:
         return None
@@ -94,8 +96,10 @@ def why_untraceable(key: Hashable | None) -> str | None:
 def share(key: Hashable | None, found: Finding) -> None:
     """Remember what a trace has shown, unless it depends on more than the key."""
     kernels = found.kernels
-    if key is None or found.effects or kernels.takes_more or kernels.operations:
+    if key is None or found.effects or kernels.variables or kernels.tensors or kernels.operations:
         return
+    if any(isinstance(call.kernel, ComputedFirst) for call in kernels.calls):
+        return  # it belongs to one function
     if found.compiled is not None:
         found.compiled.finding = replace(found, compiled=None)
         _shared[key] = found.compiled
