@@ -14,6 +14,7 @@ from evenfeed.core.handles import Handle
 from evenfeed.runtime.functions.arithmetic.column_program import Allocate, in_one_piece
 from evenfeed.runtime.functions.shapes.shape_pace import ShapePace
 from evenfeed.runtime.functions.sharing_work import RowTime, done_by_threads
+from evenfeed.runtime.functions.trace_facts import rounds
 from evenfeed.runtime.functions.vectorise import BlockProgram, Call, Row, Started, Traced, traced
 
 RowShapes: TypeAlias = tuple[Row | None, ...]
@@ -74,6 +75,12 @@ class Compiled:
     def is_exact(self) -> bool:
         """Whether all programs so far compute to the last bit what NumPy would."""
         return all(p is not None and p.found.is_exact for p in list(self._programs.values()))
+
+    @property
+    def rounds(self) -> bool:
+        """Whether a program so far computes floats, so that the last bits depend on when they are rounded."""
+        found = [None if p is None else p.found.closed for p in list(self._programs.values())]
+        return any(closed is None or rounds(closed.jaxpr) for closed in found)
 
     @property
     def is_constant(self) -> bool:

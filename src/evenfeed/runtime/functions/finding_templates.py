@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from evenfeed.core.captures import named_by, names_used
+from evenfeed.core.captures import bound_values, named_by, names_used
 from evenfeed.core.randomness.seeds import AnySeed
 from evenfeed.core.side_effects import Effects, ProbeAbandoned
 from evenfeed.core.specs import TypeSpec
@@ -57,6 +57,12 @@ LOADED_AFTER: Final = 512
 # Their functions do not hide that a value is missing.
 _LIBRARIES: Final = frozenset({"builtins", "evenfeed", "jax", "jaxlib", "numpy"})
 
+# How deep to follow what they refer to.
+_DEPTH: Final = 6
+
+# Their objects that can be called run compiled code.
+_COMPILING: Final = frozenset({"evenfeed", "jax", "jaxlib"})
+
 # What a template may consist of: nodes that are read without side effects, and whose elements follow from those below.
 _SOURCES: Final = (Held, Range, Tensor, TensorSlice)
 _STEPS: Final = (
@@ -97,15 +103,17 @@ def template_by_placeholder(function: Any, make: Callable[[object], Node]) -> Te
     maker = object()
     if not _may_be_tried(function):
         return None
-    effects = Effects()
+    effects, changed = Effects(), list[bool]()
     try:
         with looked_at(function, effects):
-            state = ReachableState(function)
-            plans = [make(maker) for _ in range(2)]
-            changed = state.restore()
+            states = _states_behind(function)
+            try:
+                plans = [make(maker) for _ in range(2)]
+            finally:
+                changed += [state.restore() for state in states]
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
         return None
-    return None if changed or effects or not _is_usable(plans, maker) else Template(plans[0])
+    return None if any(changed) or effects or not _is_usable(plans, maker) else Template(plans[0])
 
 
 def _computing(datasets: InnerDatasets) -> Template | None:
@@ -113,17 +121,23 @@ def _computing(datasets: InnerDatasets) -> Template | None:
     function, maker = datasets.function.asked[0], object()
     if not datasets.function.is_pure or not _may_be_tried(function) or _may_catch(function):
         return None
-    state = ReachableState(function)
+    states = _states_behind(function)
     try:
         traced = TracedPlans(datasets, maker)
-        compute = traced.compute()
+        compute = traced.compute(rounds=not _calls_compiled(function))
     except (Exception, ProbeAbandoned):  # noqa: BLE001 - it needs values
         return None
     finally:
-        changed = state.restore()
-    if changed or compute is None or not _is_usable(traced.plans, maker):
+        changed = [state.restore() for state in states]
+    if any(changed) or compute is None or not _is_usable(traced.plans, maker):
         return None
     return Template(traced.plans[0], compute)
+
+
+def _states_behind(function: object) -> list[ReachableState]:
+    """Return the states of what a function uses, and of what the functions use that it calls."""
+    called = (each for each in _reached(function, _DEPTH, {}) if isinstance(each, FunctionType))
+    return [ReachableState(each) for each in (function, *called)]
 
 
 def _may_be_tried(function: object) -> bool:
@@ -178,8 +192,50 @@ def _may_catch(function: object) -> bool:
 
     It would go on without the value, and make other datasets than it does for elements.
     """
-    called = (code for each in (function, *named_by(function, 4)) for code in _codes_of(each))
-    return any(map(_handles_errors, called))
+    codes = (code for each in _reached(function, _DEPTH, {}) for code in _codes_of(each))
+    return any(map(_handles_errors, codes))
+
+
+def _calls_compiled(function: object) -> bool:
+    """Return True if a function may call compiled code, as of a `tf.function`, which rounds floats otherwise than NumPy."""
+    callables = (each for each in _reached(function, _DEPTH, {}) if callable(each))
+    return any(
+        _module_of(type(cast("object", each))) in _COMPILING
+        for each in callables
+        if not isinstance(each, type)
+    )
+
+
+def _reached(value: Any, depth: int, seen: dict[int, int]) -> Iterator[Any]:
+    """Yield a callable, and what it refers to. What a library refers to is not of the user.
+
+    Args:
+        value: The callable.
+        depth: How deep to follow it.
+        seen: How deep values were followed already, by their identity.
+    """
+    if depth <= seen.get(id(value), 0):
+        return
+    seen[id(value)] = depth
+    yield value
+    for each in _held_by(value) if _belongs_to_library(value) else named_by(value):
+        yield from _reached(each, depth - 1, seen)
+
+
+def _belongs_to_library(value: Any) -> bool:
+    of = value if isinstance(value, FunctionType | type) else cast("type[Any]", type(value))
+    return _is_of_library(of.__module__) and not isinstance(value, MethodType | partial)
+
+
+def _held_by(value: Any) -> Iterator[Any]:
+    """Yield the functions that a callable of a library holds, as a `tf.function` does, and the object that it is bound to."""
+    if isinstance(value, FunctionType):
+        yield from bound_values(value)
+    elif callable(value) and not isinstance(value, type):
+        slots = getattr(cast("type[Any]", type(value)), "__slots__", ())
+        names = {"__self__", *slots, *getattr(value, "__dict__", ())}
+        held = [(name, getattr(value, name, None)) for name in names]
+        yield from (each for name, each in held if name == "__self__" or callable(each))
 
 
 def _codes_of(value: Any) -> Iterator[CodeType]:
@@ -203,6 +259,10 @@ def _codes_of(value: Any) -> Iterator[CodeType]:
 
 def _is_of_library(module: str | None) -> bool:
     return module is not None and module.partition(".")[0] in _LIBRARIES
+
+
+def _module_of(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
 
 
 def _handles_errors(code: CodeType) -> bool:

@@ -65,7 +65,8 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
             yield from map(_undo_place, places_of(value))
             parts: Iterable[Any] = captured_values(value)
         case MethodType():
-            yield from _undo_attributes(value.__self__, value.__func__)
+            undoing = _undo_attributes(value.__self__, value.__func__)
+            yield from map(_unseen, undoing) if _is_own(value.__self__) else undoing
             parts, depth = (value.__func__,), depth + 1
         case partial():
             held = cast("partial[Any]", value)
@@ -77,6 +78,16 @@ def _undoing(value: Any, seen: set[int], depth: int) -> Iterator[Undo]:
             parts = _members(value)
     for part in parts:
         yield from _undoing(part, seen, depth - 1)
+
+
+def _is_own(owner: object) -> bool:
+    """Return True for an object of evenfeed, such as a `tf.function`, whose attributes are not the user's."""
+    return type(owner).__module__.partition(".")[0] == "evenfeed"
+
+
+def _unseen(undo: Undo) -> Undo:
+    """Return what undoes a change that does not count as one."""
+    return lambda: undo() and False
 
 
 def _undo_place(place: Place) -> Undo:

@@ -116,23 +116,32 @@ class TracedPlans:
         self._seen = taken.seen
         return tuple(taken.values)
 
-    def compute(self) -> "partial[Block] | None":
-        """Return what computes the parts on whole Blocks; None if that could give other bits than single calls do."""
+    def compute(self, *, rounds: bool) -> "partial[Block] | None":
+        """Return what computes the parts on whole Blocks; None if that could give other bits than single calls do.
+
+        Args:
+            rounds: Whether single calls round floats after each step, as NumPy does.
+        """
         traced = self.function.traced
-        if traced is None or not traced[0].is_exact:
+        if traced is None or not _is_exact(traced[0], rounds=rounds):
             return None
         if any(isinstance(call.kernel, ComputedFirst) for call in traced[1].calls):
             return None
-        return partial(_computed, *traced)
+        return partial(_computed, *traced, rounds=rounds)
 
 
-def _computed(compiled: Compiled, kernels: Kernels, elements: Block) -> Block:
+def _is_exact(compiled: Compiled, *, rounds: bool) -> bool:
+    return compiled.is_exact and (rounds or not compiled.rounds)
+
+
+def _computed(compiled: Compiled, kernels: Kernels, elements: Block, *, rounds: bool) -> Block:
     """Compute the parts of all elements.
 
     Raises:
         TypeError: One of them fails, or has a shape for which there is no program.
     """
     found = on_blocks(compiled, kernels, elements, None, Turns(Counter(), ()))
-    if found is None or (found[1] is not None and found[1].any()) or not compiled.is_exact:
+    failed = found is None or (found[1] is not None and found[1].any())
+    if found is None or failed or not _is_exact(compiled, rounds=rounds):
         raise TypeError("The function must be called for each of these elements.")
     return found[0]
