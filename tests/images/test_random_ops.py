@@ -183,3 +183,33 @@ def test_pictures_of_many_shapes_are_drawn_for_as_one_by_one(monkeypatch, name, 
         (found[vectorize],) = mapped.padded_batch(24, [None, None, 3])
     assert len(found[True]) == 24
     np.testing.assert_array_equal(found[True], found[False])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8"])
+@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation", "jpeg quality"])
+@pytest.mark.parametrize("sizes", [1, 3])
+def test_crops_change_their_colours_as_one_by_one(dtype, name, sizes):
+    call = {
+        "brightness": lambda x: tf.image.random_brightness(x, 0.3, seed=2),
+        "contrast": lambda x: tf.image.random_contrast(x, 0.5, 1.5, seed=2),
+        "saturation": lambda x: tf.image.random_saturation(x, 0.5, 1.5, seed=2),
+        "jpeg quality": lambda x: tf.image.random_jpeg_quality(x, 60, 90, seed=2),
+    }[name]
+    rng = np.random.default_rng(1)
+    shapes = [(90, 80 + row % sizes, 3) for row in range(6)]
+    files = [tf.io.encode_png(rng.integers(0, 256, shape, np.uint8)) for shape in shapes]
+
+    def prepared(content):
+        image = tf.io.decode_png(content, channels=3)
+        image = image if dtype == "uint8" else tf.cast(image, dtype) / 255
+        if sizes == 1:
+            image = tf.image.random_crop(image, [80, 70, 3], seed=5)
+        return tf.image.random_contrast(call(image), 0.5, 1.5, seed=6)
+
+    found = {}
+    for vectorize in (True, False):
+        tf.random.set_seed(3)
+        mapped = tf.data.Dataset.from_tensor_slices(files).map(prepared, vectorize=vectorize)
+        (found[vectorize],) = mapped.padded_batch(6, [None, None, 3])
+    assert len(found[True]) == 6
+    np.testing.assert_array_equal(found[True], found[False])

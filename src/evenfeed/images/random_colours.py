@@ -6,6 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
+from evenfeed.core import dtypes
 from evenfeed.core.block import Block, Column
 from evenfeed.core.conversion import Array
 from evenfeed.core.errors import InvalidArgumentError
@@ -164,6 +165,10 @@ class RandomAdjustment(RandomKernel):
     each: Callable[[Array, Array], Array] | None = None
 
     @property
+    def joins(self) -> bool:
+        return self.make is not Brightness  # which reads crops where they are
+
+    @property
     def kind(self) -> str:
         return f"Random{self.make.__name__}"
 
@@ -173,6 +178,18 @@ class RandomAdjustment(RandomKernel):
     def one(self, *parts: Array) -> Array:
         image, *seeds = parts
         return self._made(seeds).one(image)
+
+    def of_list(self, images: list[Any], *columns: Column) -> Column:
+        if self.whole or not images:
+            return super().of_list(images, *columns)
+        numbers = self.numbers_of_each(columns, len(images), self.lower, self.upper)
+        if self.make is not Brightness or not _are_floats_of_one_shape(images):
+            pairs = zip(images, numbers.tolist(), strict=True)
+            return [self.make(number).one(image) for image, number in pairs]
+        out: Array = np.empty((len(images), *images[0].shape), np.float32)
+        for row, image in enumerate(images):
+            np.add(image, numbers[row], out=out[row])
+        return out
 
     def all_at_once(self, images: Array, *columns: Column) -> Array:
         if self.whole:
@@ -192,6 +209,11 @@ class RandomAdjustment(RandomKernel):
         if self.whole:
             return self.make(self.integers(seeds, 1, int(self.lower), int(self.upper))[0])
         return self.make(self.between(seeds, self.lower, self.upper))
+
+
+def _are_floats_of_one_shape(images: Sequence[Any]) -> bool:
+    kind = (np.ndarray, images[0].shape, dtypes.float32)
+    return all((type(image), image.shape, image.dtype) == kind for image in images)
 
 
 def _brightness(most: float) -> RandomAdjustment:

@@ -167,7 +167,7 @@ class RandomCrop(RandomKernel):
             boxes.append(image[top : top + height, left : left + width, first : first + channels])
         return boxes
 
-    def of_list(self, images: list[Any], *columns: Column) -> list[Array]:
+    def of_list(self, images: list[Any], *columns: Column) -> Column:
         if len(self.size) > _FEW_WORDS:
             return super().of_list(images, *columns)
         words = self.words_of_each(columns, len(images)).tolist()
@@ -216,7 +216,7 @@ class RandomFlip(RandomKernel):
         # TensorFlow rounds the numbers of a batch, and flips at 1.
         return self._some_flipped(image, self.units(seeds, len(image)) > 0.5)
 
-    def of_list(self, images: list[Any], *columns: Column) -> list[Array]:
+    def of_list(self, images: list[Any], *columns: Column) -> Column:
         if any(image.ndim != 3 for image in images):
             return super().of_list(images, *columns)
         flips = (self.units_of_each(columns, len(images)) < 0.5).tolist()

@@ -88,8 +88,13 @@ class RowKernel(Kernel):
         """
         return self.one(images)
 
-    def of_list(self, images: list[Any], *columns: Column) -> list[Array]:
-        """Return the results for first arguments of any shape."""
+    @property
+    def joins(self) -> bool:
+        """Whether images of one shape are copied into one array for `all_at_once`, if they are large."""
+        return not self.moves_values
+
+    def of_list(self, images: list[Any], *columns: Column) -> Column:
+        """Return the results for first arguments of any shape, which are not joined."""
         rows = Block((images, *columns), len(images)).cut_up()
         return [self.one(*rows.row(index)) for index in range(len(images))]
 
@@ -97,7 +102,7 @@ class RowKernel(Kernel):
     def run(self, *columns: Column) -> list[Column]:
         """Return the results: as a list if they are views or computed one by one, because most are never stacked."""
         images, *others = columns
-        batch = _batch(images, join=not self.moves_values) if self.takes_batches else None
+        batch = _batch(images, join=self.joins) if self.takes_batches else None
         if batch is not None:
             found = self.all_at_once(batch, *others)
             if isinstance(found, np.ndarray) and _owner(found) is _owner(images):
