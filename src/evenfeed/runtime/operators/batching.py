@@ -21,7 +21,7 @@ from evenfeed.plan.batching import PaddedBatch, Rebatch, Unbatch
 from evenfeed.runtime.functions.probing import zeros
 from evenfeed.runtime.operator import Operator, PushbackReader, State, read_full
 from evenfeed.runtime.operators.grouping import folded, stackable
-from evenfeed.runtime.operators.padding import Padding, distinct_shapes
+from evenfeed.runtime.operators.padded_rows import Padding, distinct_shapes
 from evenfeed.runtime.read_size import ReadWide
 from evenfeed.runtime.step import Step, runs
 

@@ -11,7 +11,7 @@ from evenfeed.plan.grouping import Batch, Batches
 from evenfeed.runtime.operators.batching import split_together
 from evenfeed.runtime.operators.grouping import folded, stackable
 from evenfeed.runtime.operators.inner.expanded import Expanded, NotExpandable, check_size, runs
-from evenfeed.runtime.operators.padding import Padding
+from evenfeed.runtime.operators.padded_rows import Padding
 
 
 def batched(node: Batch | PaddedBatch | Unbatch, below: Expanded) -> Expanded:
