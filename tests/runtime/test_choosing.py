@@ -1,3 +1,5 @@
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -234,3 +236,17 @@ def test_datasets_are_not_read_for_choices_far_behind_one_that_ended(monkeypatch
     drawn = Dataset.sample_from_datasets(parts, weights, seed=3)
     assert sorted(int(x) for x in drawn) == list(range(300))
     assert sum(reads) < 10 * 300
+
+
+def test_datasets_that_keep_few_of_their_rows_are_read_for_many_choices_at_a_time(monkeypatch):
+    reads, read = [], ReadChosen.read
+
+    def counted(operator, most):
+        reads.append(most)
+        return read(operator, most)
+
+    monkeypatch.setattr(ReadChosen, "read", counted)
+    rare = [Dataset.range(10**6).filter(lambda x: x % 7 == 3).repeat() for _ in range(20)]
+    for _ in islice(Dataset.sample_from_datasets(rare, seed=1), 50_000):
+        pass
+    assert len(reads) < 500

@@ -194,9 +194,10 @@ class ReadChosen(Operator):
             places = self._open(choices)[: self._together]
             if len(places) == self._together:
                 choices = choices[: int(places[-1]) + 1]
-            rows, served = self._serve(choices[places])
+            rows, served, may_go_on = self._serve(choices[places])
             passed = rows is None and len(places) > 0
-            self._together = max(_LEAST, 2 * (served if served < len(places) else self._together))
+            # Children that return fewer elements than asked for, as filters do, are no reason to ask for less.
+            self._together = max(_LEAST, min(_MOST, 2 * (self._together if may_go_on else served)))
             used = int(places[served]) + passed if served < len(places) else len(choices)
             self._choices.give_back(block.length - used)
             if rows is not None:
@@ -229,8 +230,8 @@ class ReadChosen(Operator):
             origin=self._node.origin,
         )
 
-    def _serve(self, choices: Positions) -> tuple[Block | None, int]:
-        """Read what the first choices name; return it, and how many choices were used."""
+    def _serve(self, choices: Positions) -> tuple[Block | None, int, bool]:
+        """Read what the first choices name; return it, how many choices were used, and whether all children had more."""
         blocks: dict[int, Block | None] = {}
         used, groups = len(choices), _by_child(choices)
         for number, places in groups.items():
@@ -238,12 +239,13 @@ class ReadChosen(Operator):
             served = 0 if block is None else block.length
             if served < len(places):
                 used = min(used, int(places[served]))
+        may_go_on = None not in blocks.values()
         for number, block in blocks.items():
             count = int(np.searchsorted(groups[number], used))
             if block is not None:
                 self._feeds[number].give_back(block.length - count)
                 blocks[number] = block.cut(0, count) if count else None
-        return self._in_order(choices[:used], blocks), used
+        return self._in_order(choices[:used], blocks), used, may_go_on
 
     def _read_one(self, number: int, count: int) -> Block | None:
         if not 0 <= number < len(self._feeds) or self._ended[number] or number in self._failed:
